@@ -13,6 +13,7 @@ from simplace.explain import failures as fails
 from simplace.explain import findings as about
 from simplace.explain.eager_findings import EagerCopiesEachTime, state_copies
 from simplace.explain.finding import Failure, Finding
+from simplace.explain.finding_lines import state_idle
 
 _MIB = 1 << 20
 
@@ -328,11 +329,19 @@ def _eager_loop(finding: found.EagerLoop) -> Advice:
     )
 
 
+_INSTEAD_OF_DETOUR = {
+    "kernel": "Choose a data type or an op that has a GPU kernel, or move the op before or after the GPU part.",
+    "colocation": "Make what it is colocated with, such as a variable, on the GPU, if it fits there: the op follows. "
+    "A lookup in a table that is too large is best left where the table is: only the rows are copied.",
+    "python": "Write it with TensorFlow's ops, which have GPU kernels, or do it in the dataset, beside the step.",
+}
+
+
 def _detour_over_cpu(finding: about.DetourOverCpu) -> Advice:
     return Advice(
         f"{finding.ops} on {finding.device} between ops on GPUs: every tensor is copied there and back.",
         finding.because,
-        "Choose a data type or an op that has a GPU kernel, or move the op before or after the GPU part.",
+        _INSTEAD_OF_DETOUR[finding.cause],
     )
 
 
@@ -358,12 +367,18 @@ def _host_memory(finding: about.HostMemory) -> Advice:
 def _idle_gpu(finding: about.IdleGpu) -> Advice:
     if finding.requests:
         return Advice(
-            f"{finding.device} is idle, though {finding.requests} ops requested it.",
+            f"{state_idle(finding)}.",
             "Each of them was moved, or colocated with a node elsewhere.",
             "See the findings above, or `simplace explain TARGET NODE` for one of them.",
         )
+    if finding.ops:
+        return Advice(
+            f"{state_idle(finding)}.",
+            "A tf.device scope that names the CPU holds for all ops in it, whatever kernels a GPU has.",
+            "Leave what the GPU is to compute out of that scope, with the variables that it uses.",
+        )
     return Advice(
-        f"{finding.device} is idle: no op requests it.",
+        f"{state_idle(finding).partition(', and ')[0]}.",
         "TensorFlow places ops that request no device on the first GPU; it does not spread work over GPUs by itself.",
         "Use tf.distribute.MirroredStrategy, or `with tf.device` for a part of the model on each GPU.",
     )

@@ -152,9 +152,9 @@ def _is_dataset(each: PlacedOp, eager: PlacedEager) -> bool:
 
 def _idle_gpus(eager: PlacedEager) -> Iterator[IdleGpu]:
     used = used_devices(eager)
-    for device in eager.all_devices:
-        if device.type == "GPU" and device.name not in used:
-            yield IdleGpu("", "", (), device.short, 0)
+    idle = [device.short for device in eager.all_devices if device.type == "GPU" and device.name not in used]
+    if idle:
+        yield IdleGpu("", "", (), tuple(idle), 0)
 
 
 def _short(eager: PlacedEager, name: str) -> str:

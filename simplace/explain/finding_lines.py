@@ -45,20 +45,23 @@ def format_finding(finding: Finding) -> str:
         case GpuWaits() | SerialReplicas() | LaunchBoundLoop():
             return f"{state_waiting(finding)}{at}"
         case IdleGpu():
-            if finding.requests:
-                return f"{finding.device} is idle, though {finding.requests} ops requested it"
-            return state_idle([finding.device])
+            return f"{state_idle(finding)}{at}"
     raise AssertionError(f"{type(finding).__name__} is not about a placement")
 
 
-def state_idle(devices: Sequence[str]) -> str:
-    """Return that nothing requests some GPUs.
+def state_idle(finding: IdleGpu) -> str:
+    """Return in a clause why GPUs are idle.
 
-    >>> state_idle(["GPU:1", "GPU:2"])
+    >>> state_idle(IdleGpu("", "", (), ("GPU:1", "GPU:2"), 0))
     'GPU:1 and GPU:2 are idle: no op requests them, and TensorFlow does not distribute ops by itself'
     """
-    verb, them = ("is", "it") if len(devices) == 1 else ("are", "them")
-    return f"{join_names(devices)} {verb} idle: no op requests {them}, and TensorFlow does not distribute ops by itself"
+    one = len(finding.devices) == 1
+    idle = f"{join_names(finding.devices)} {'is' if one else 'are'} idle"
+    if finding.requests:
+        return f"{idle}, though {finding.requests} ops requested it"
+    if finding.ops:
+        return f"{idle}: {finding.ops}, for which it has kernels, request{'s' * (len(finding.nodes) == 1)} the CPU"
+    return f"{idle}: no op requests {'it' if one else 'them'}, and TensorFlow does not distribute ops by itself"
 
 
 def state_elsewhere(finding: GradientsElsewhere | UpdatesElsewhere) -> str:

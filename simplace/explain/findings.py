@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Collection, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, ClassVar
+from typing import TYPE_CHECKING, ClassVar, Literal
 
 from simplace.devices.device_name import DeviceName
 from simplace.devices.device_set import Device, DeviceSet
@@ -18,7 +18,7 @@ from simplace.explain.finding import Finding, Level
 from simplace.graph import dtypes
 from simplace.graph.dtypes import DataType
 from simplace.graph.graph import Graph
-from simplace.graph.op_kinds import DATAFLOW_ONLY
+from simplace.graph.op_kinds import CALLS_OF_PYTHON, CONSTANTS, DATAFLOW_ONLY
 from simplace.partition.transfers import MemoryTypes
 from simplace.placement.placement import Placement, is_request_granted
 
@@ -70,13 +70,18 @@ class RequestOverruled(RequestNotGranted):
 
 @dataclass(frozen=True, slots=True)
 class DetourOverCpu(Finding):
-    """Ops between GPU ops run on the CPU; `because` is the reason in a sentence."""
+    """Ops between GPU ops run on the CPU; `because` is the reason in a sentence.
+
+    `cause` is what holds them there: a kernel that is missing, what they are colocated with, such as a variable, or
+    that they call Python.
+    """
 
     rule: ClassVar[str] = "detour-over-cpu"
     title: ClassVar[str] = "CPU between GPUs"
     ops: str
     device: str
     because: str
+    cause: Literal["kernel", "colocation", "python"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -92,13 +97,17 @@ class HostMemory(Finding):
 
 @dataclass(frozen=True, slots=True)
 class IdleGpu(Finding):
-    """No op runs on a GPU: `requests` counts the ops that requested it and are elsewhere."""
+    """No op runs on GPUs: `requests` counts the ops that requested one and are elsewhere.
+
+    Where the first GPU is idle since ops that it has kernels for request the CPU, they are `nodes`, counted in `ops`.
+    """
 
     rule: ClassVar[str] = "idle-gpu"
     level: ClassVar[Level] = "note"
     title: ClassVar[str] = "idle device"
-    device: str
+    devices: tuple[str, ...]
     requests: int
+    ops: str = field(default="", compare=False)
 
 
 def count_ops(placement: Placement, nodes: Sequence[int]) -> str:
@@ -136,17 +145,25 @@ def ungranted_requests(placement: Placement) -> list[RequestNotGranted]:
 
 
 def detours_over_cpu(placement: Placement) -> list[DetourOverCpu]:
-    """Return the ops on a CPU without a request for it whose inputs and outputs are on GPUs."""
+    """Return the ops on a CPU without a request for it whose inputs and outputs are on GPUs of the CPU's process.
+
+    Another process's CPU is a parameter server's: what is sent there and back is meant to be.
+    """
     graph, devices = placement.graph, placement.node_devices
-    cpu = {d.name for d in placement.devices if d.type == "CPU"}
-    gpu = {d.name for d in placement.devices if d.type == "GPU"}
+    gpu = [device for device in placement.devices if device.type == "GPU"]
+    beside = {
+        cpu.name: {one.name for one in gpu if one.spec.same_address_space(cpu.spec)}
+        for cpu in placement.devices
+        if cpu.type == "CPU"
+    }
     found: dict[tuple[str, str], list[int]] = {}
     for node in placement.decisions if gpu else ():
-        if devices[node] not in cpu or graph.ops[node] in DATAFLOW_ONLY or asks_for_type(graph, node):
+        own = beside.get(devices[node])
+        if not own or graph.ops[node] in DATAFLOW_ONLY or asks_for_type(graph, node):
             continue
         before = {devices[graph.edge_src[e]] for e in graph.in_edges[node] if not graph.is_control(e)}
         after = {devices[graph.edge_dst[e]] for e in graph.out_edges[node] if not graph.is_control(e)}
-        if before & gpu and after & gpu:
+        if not own.isdisjoint(before) and not own.isdisjoint(after):
             found.setdefault((placement.notes(node).at, graph.ops[node]), []).append(node)
     return [_record_detour(placement, sorted(nodes)) for nodes in found.values()]
 
@@ -178,15 +195,47 @@ def host_memory(placement: Placement, types: Iterable[DataType] = ()) -> list[Ho
 
 
 def idle_gpus(placements: Sequence[Placement], devices: DeviceSet, busy: Collection[str] = ()) -> Iterator[IdleGpu]:
-    """Yield the GPUs on which none of the placements that TensorFlow accepts has an op, and that are not `busy`."""
+    """Yield the GPUs on which none of the placements that TensorFlow accepts has an op, and that are not `busy`.
+
+    Those that nothing requests are one finding.
+    """
     accepted = [placement for placement in placements if placement.refusal is None]
     if not accepted:
         return
     used = {decision.device for placement in accepted for decision in placement.decisions.values()}.union(busy)
-    for device in devices:
-        if device.type == "GPU" and device.name not in used:
-            asked = sum(_count_requests(one, device) for one in accepted)
-            yield IdleGpu("", "", (), device.short, asked)
+    gpus = [device for device in devices if device.type == "GPU"]
+    alone = []
+    for device in gpus:
+        if device.name in used:
+            continue
+        asked = sum(_count_requests(one, device) for one in accepted)
+        held = next(_list_kept_on_cpu(accepted), None) if device is gpus[0] and not asked else None
+        if held is not None:
+            placement, nodes = held
+            yield IdleGpu(*locate_nodes(placement, nodes), (device.short,), 0, count_ops(placement, nodes))
+        elif asked:
+            yield IdleGpu("", "", (), (device.short,), asked)
+        else:
+            alone.append(device.short)
+    if alone:
+        yield IdleGpu("", "", (), tuple(alone), 0)
+
+
+def _list_kept_on_cpu(placements: Iterable[Placement]) -> Iterator[tuple[Placement, list[int]]]:
+    """Yield the ops of each placement that the program requests on the CPU although a GPU has kernels for them."""
+    for placement in placements:
+        graph, types = placement.graph, placement.groups.own_types
+        nodes = [
+            node
+            for node in sorted(placement.decisions)
+            if asks_for_type(graph, node)
+            and placement.devices.by_name[placement.device(node)].type == "CPU"
+            and graph.ops[node] not in DATAFLOW_ONLY | CONSTANTS
+            and any(kind == "GPU" for kind, _ in types[node])
+            and not placement.notes(node).is_by_library
+        ]
+        if nodes:
+            yield placement, nodes
 
 
 def _count_requests(placement: Placement, device: Device) -> int:
@@ -245,11 +294,16 @@ def _format_nearest(placement: Placement, node: int, wanted: DeviceName | None) 
 
 
 def _record_detour(placement: Placement, nodes: list[int]) -> DetourOverCpu:
+    from simplace.explain.reasons import Colocated
     from simplace.explain.sentences import state_reason
 
-    because = str(state_reason(placement, _find_node_reason(placement, nodes[0])))
-    ops, device = count_ops(placement, nodes), get_short_device(placement, nodes[0])
-    return DetourOverCpu(*locate_nodes(placement, nodes), ops, device, because)
+    first, reason = nodes[0], _find_node_reason(placement, nodes[0])
+    is_colocated = isinstance(reason, Colocated) and reason.leader != first and reason.how != "kernel"
+    cause: Literal["kernel", "colocation", "python"] = "colocation" if is_colocated else "kernel"
+    if placement.graph.ops[first] in CALLS_OF_PYTHON:
+        cause = "python"
+    ops, device = count_ops(placement, nodes), get_short_device(placement, first)
+    return DetourOverCpu(*locate_nodes(placement, nodes), ops, device, str(state_reason(placement, reason)), cause)
 
 
 def locate_nodes(placement: Placement, nodes: Sequence[int]) -> tuple[str, str, tuple[str, ...]]:

@@ -37,6 +37,7 @@ CASES = frozenset({"Case", "StatelessCase"})
 WHILES = frozenset({"While", "StatelessWhile"})
 ARGS = frozenset({"_Arg", "_DeviceArg"})
 RETVALS = frozenset({"_Retval", "_DeviceRetval"})
+CALLS_OF_PYTHON = frozenset({"PyFunc", "PyFuncStateless", "EagerPyFunc"})  # numpy_function, py_function
 ACCUMULATE_N = "AccumulateNV2"
 PARALLEL_CONCAT = "ParallelConcat"
 REPLACED = frozenset({ACCUMULATE_N, PARALLEL_CONCAT})  # by other ops, before a graph is placed

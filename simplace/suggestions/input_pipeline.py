@@ -9,6 +9,7 @@ from simplace.analysis.schedule import Schedule
 from simplace.analysis.time_sources import Kind
 from simplace.errors import SimplaceError
 from simplace.executor.step_options import StepOptions
+from simplace.graph.op_kinds import CALLS_OF_PYTHON
 from simplace.placement.placement import Placement
 from simplace.program.program import Caller
 from simplace.result import Result
@@ -16,7 +17,6 @@ from simplace.result import Result
 _SEQUENTIAL = "MapDataset"
 _PARALLEL = ("ParallelMapDataset", "ParallelMapDatasetV2")
 _BATCHES = ("BatchDataset", "PaddedBatchDataset", "ParallelBatchDataset", "MapAndBatchDataset")
-_IN_PYTHON = frozenset({"PyFunc", "PyFuncStateless", "EagerPyFunc"})  # how long these take is not known
 
 
 @dataclass(frozen=True)
@@ -57,7 +57,7 @@ def _list_maps(result: Result, examples: int, options: StepOptions) -> Iterator[
             schedule = Schedule.of(placed.placement, options)
         except SimplaceError:  # an argument that no one knows
             continue
-        if not _IN_PYTHON & set(placed.placement.graph.ops):
+        if not CALLS_OF_PYTHON & set(placed.placement.graph.ops):
             yield _measure_map(result, schedule, caller, examples)
 
 

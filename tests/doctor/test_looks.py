@@ -9,7 +9,9 @@ from simplace.doctor import silent_failures as found
 from simplace.doctor.advice import TITLES, advise_on_finding
 from simplace.doctor.examinations import diagnose_result
 from simplace.explain.failures import format_failure
-from simplace.explain.findings import NoKernel, NoSuchDevice
+from simplace.explain.finding import StepCost
+from simplace.explain.findings import HostMemory, NoKernel, NoSuchDevice
+from simplace.explain.placement_findings import rank_findings
 from simplace.exports.finding_verdicts import describe_problem, list_verdicts
 from simplace.program.observation import PythonFact
 from simplace.program.program import NodeNotes
@@ -17,6 +19,7 @@ from simplace.result import Placed, Result
 from tests.worlds import constant, node, place
 
 LABEL = 'attr {{ key: "_class" value {{ list {{ s: "loc:@{}" }} }} }}'
+PYTHON = "".join(f'attr {{ key: "{name}" value {{ list {{ type: DT_FLOAT }} }} }}' for name in ("Tin", "Tout"))
 WELL = (constant("a", (2, 3)), node("mm", "MatMul", "a", "a"), node("mm1", "MatMul", "a", "a", device="/GPU:1"))
 
 
@@ -104,18 +107,50 @@ def test_results_in_host_memory():
 
 def test_a_gpu_without_work():
     (one,) = findings(constant("a", (2, 3)), node("mm", "MatMul", "a", "a"))
-    assert (one.device, one.requests) == ("GPU:1", 0)
+    assert (one.devices, one.requests) == (("GPU:1",), 0)
     assert advise_on_finding(one).what == "GPU:1 is idle: no op requests it."
+    (both,) = findings(constant("a", (2, 3)), node("s", "AsString", "a"))
+    assert advise_on_finding(both).what == "GPU:0 and GPU:1 are idle: no op requests them."
     moved = node("x", "AsString", "a", device="/GPU:1")
     idle = findings(constant("a", (2, 3)), node("mm", "MatMul", "a", "a"), moved)
     assert [(each.rule, getattr(each, "requests", None)) for each in idle] == [("no-kernel", None), ("idle-gpu", 1)]
 
 
+def test_a_gpu_whose_work_the_program_requests_on_the_cpu():
+    asked = node("mm", "MatMul", "a", "a", device="/CPU:0")
+    held, other = findings(constant("a", (2, 3)), asked, notes={"mm": NodeNotes("model.py:7")})
+    assert (held.devices, held.nodes, held.source, other.devices) == (("GPU:0",), ("mm",), "model.py:7", ("GPU:1",))
+    assert advise_on_finding(held).what == "GPU:0 is idle: mm (MatMul), for which it has kernels, requests the CPU."
+    by_library = NodeNotes("model.py:7", is_by_library=True)
+    (both,) = findings(constant("a", (2, 3)), asked, notes={"mm": by_library})
+    assert both.devices == ("GPU:0", "GPU:1")
+
+
+def test_what_is_harmless_comes_last_whatever_it_costs():
+    unknown, harmless = (
+        found.LateSetting("", "", (), "x", "y", ""),
+        HostMemory("", "", (), "", cost=StepCost(seconds=1.0)),
+    )
+    assert rank_findings([harmless, unknown]) == [unknown, harmless]
+
+
 def test_ops_on_the_cpu_between_gpu_ops():
     chain = [*WELL, node("r", "MatrixSquareRoot", "mm"), node("y", "MatMul", "r", "r")]
     (one,) = findings(*chain)
-    assert (one.rule, one.ops, one.device) == ("detour-over-cpu", "r (MatrixSquareRoot)", "CPU:0")
+    assert (one.rule, one.ops, one.device, one.cause) == ("detour-over-cpu", "r (MatrixSquareRoot)", "CPU:0", "kernel")
     assert rules(*chain[:-1]) == []
+
+
+def test_what_holds_ops_on_the_cpu_decides_what_to_do():
+    home, after = constant("home", (2, 3), device="/CPU:0"), node("y", "MatMul", "r", "r")
+    (near,) = findings(*WELL, home, node("r", "Neg", "mm", extra=LABEL.format("home")), after)
+    (called,) = findings(*WELL, node("r", "PyFunc", "mm", extra=PYTHON), after)
+    assert [(one.rule, one.cause) for one in (near, called)] == [
+        ("detour-over-cpu", "colocation"),
+        ("detour-over-cpu", "python"),
+    ]
+    assert advise_on_finding(near).instead.startswith("Make what it is colocated with, such as a variable, on the GPU")
+    assert advise_on_finding(called).instead.startswith("Write it with TensorFlow's ops")
 
 
 def test_a_refused_placement_says_which_wishes_clash():

@@ -155,7 +155,7 @@ def test_the_findings_of_a_loop():
     assert line_of_eager(found[0]) == (
         "MatMul (model.py:4) runs 300 times on GPU:0, and its input 0 comes from CPU:0: 300 copies, 30,000 bytes in all"
     )
-    assert (found[4].device, found[2].request, found[2].got) == ("GPU:1", "/device:GPU:1", "CPU:0")
+    assert (found[4].devices, found[2].request, found[2].got) == (("GPU:1",), "/device:GPU:1", "CPU:0")
 
 
 def test_gpus_are_idle_only_where_the_program_runs_nothing_but_eager_ops():

@@ -9,7 +9,7 @@ LATE = LateLogFlag("model.py:3", "", ())
 
 
 def test_findings_come_with_what_why_and_instead():
-    text = doctor_report([IdleGpu("", "", (), "GPU:1", 0), LATE], "model.py on CPU:0, GPU:0, GPU:1")
+    text = doctor_report([IdleGpu("", "", (), ("GPU:1",), 0), LATE], "model.py on CPU:0, GPU:0, GPU:1")
     assert text == (
         "model.py on CPU:0, GPU:0, GPU:1: 2 findings\n"
         "\n"

@@ -5,25 +5,15 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from simplace.explain.finding import Finding, StepCost, cite_page
-from simplace.explain.finding_lines import format_finding, state_idle
-from simplace.explain.findings import IdleGpu
+from simplace.explain.finding_lines import format_finding
 from simplace.explain.placement_findings import is_folded
 from simplace.views.text.quantities import format_bytes, format_count, format_duration
 
 
 def describe_findings(findings: Sequence[Finding]) -> list[str]:
-    """Return findings as lines of text with their pages, in order.
-
-    The GPUs that nothing requests share a line, and what is harmless the last one.
-    """
-    idle = [one for one in findings if isinstance(one, IdleGpu) and not one.requests]
+    """Return findings as lines of text with their pages, in order; what is harmless shares the last one."""
     folded = [cite_page(format_finding(one), one) for one in findings if is_folded(one)]
-    lines = []
-    for one in findings:
-        if idle and one is idle[0]:
-            lines.append(cite_page(state_idle([each.device for each in idle]), one))
-        elif not is_folded(one) and one not in idle:
-            lines.append(cite_page(describe_finding(one), one))
+    lines = [cite_page(describe_finding(one), one) for one in findings if not is_folded(one)]
     return [*lines, *([f"harmless: {'; '.join(folded)}"] if folded else [])]
 
 
