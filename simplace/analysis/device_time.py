@@ -19,6 +19,8 @@ from simplace.explain.waiting_findings import Awaited
 Cause = Awaited
 CAUSES: tuple[Cause, ...] = get_args(Cause)
 
+_SHORT = 20_000  # nanoseconds: what takes longer is many kernels, of a cluster that XLA compiles
+
 # Ops that hand over what an input pipeline, or a queue, has ready.
 _INPUT = frozenset(
     "IteratorGetNext IteratorGetNextSync IteratorGetNextAsOptional MultiDeviceIteratorGetNextFromShard QueueDequeue "
@@ -42,7 +44,8 @@ class DeviceTime:
     """Record of where the time of one device goes, in nanoseconds; `busy`, `idle` and all waits add up to `whole`.
 
     `waits` are by cause: launches by the host (with its bookkeeping), copies, collectives, the input pipeline, other
-    `devices`. `kernels` counts what ran. A device on which nothing runs is `idle` all the time.
+    `devices`. `kernels` counts what ran. A device on which nothing runs is `idle` all the time. `latency` is how much
+    of the kernels' time goes to short ones that are bound by latency: less work would not make them shorter.
     """
 
     device: str
@@ -51,6 +54,12 @@ class DeviceTime:
     idle: int
     waits: Mapping[Cause, Waited]
     kernels: int
+    latency: int = 0
+
+    @property
+    def is_latency_bound(self) -> bool:
+        """Return whether the device is busy most of the time, mostly with kernels that are too small for it."""
+        return 3 * self.busy > 2 * self.whole and 2 * self.latency > self.busy
 
     @property
     def is_idle(self) -> bool:
@@ -71,6 +80,11 @@ def account_for_time(trace: Trace, estimated: EstimatedGraph, devices: Sequence[
     work = list_work(trace, estimated.graph)
     last = _find_last_spans(trace)
     return tuple(_Account(trace, estimated, name, work.get(name, []), last).closed() for name in devices)
+
+
+def is_short(estimated: EstimatedGraph, span: Span) -> bool:
+    """Return whether a span is a kernel of a GPU that takes little more than any kernel takes at least."""
+    return span.kind == "kernel" and span.duration <= _SHORT and estimated.kernels[span.node].bound == "latency"
 
 
 def _find_last_spans(trace: Trace) -> dict[int, int]:
@@ -112,7 +126,8 @@ class _Account:
             self._explain(at, end, -1, step)
             start = end
         waits = {cause: Waited(time, self.longest.get(cause, (0, -1))[1]) for cause, time in self.waits.items() if time}
-        return DeviceTime(self.device, whole, sum(end - start for start, end in busy), 0, waits, kernels)
+        latency = sum(span.duration for span in spans if is_short(self.estimated, span))
+        return DeviceTime(self.device, whole, sum(end - start for start, end in busy), 0, waits, kernels, latency)
 
     def _explain(self, start: int, end: int, work: int, step: int) -> None:
         """Account for a wait that the start of a span of work ended, or (-1) the end of the step."""

@@ -1,4 +1,4 @@
-"""Findings about a simulated step: GPUs that wait, replicas that run one after another, loops of tiny kernels.
+"""Findings about a simulated step: what GPUs wait for, replicas one after another, tiny kernels, unused results.
 
 What takes less than a fifth of a millisecond a step is not told, nor that a GPU waits for less than one.
 """
@@ -9,8 +9,10 @@ from collections import Counter
 from collections.abc import Collection, Iterable, Iterator, Sequence
 from itertools import pairwise
 
+from simplace.analysis.device_time import is_short
 from simplace.analysis.intervals import measure_coverage
 from simplace.analysis.schedule import Schedule
+from simplace.analysis.unused_work import find_unused_work
 from simplace.analysis.utilisation import list_work
 from simplace.executor.trace import Span, SpanKind
 from simplace.explain.finding import Finding, StepCost
@@ -28,7 +30,12 @@ _ALIKE = 0.8  # of the ops of replicas are of the same types
 
 def find_in_step(schedule: Schedule) -> list[Finding]:
     """Return the findings about a simulated step, the dearest first."""
-    found = [*_find_waits(schedule), *_find_serial_replicas(schedule), *_find_loops(schedule)]
+    found = [
+        *_find_waits(schedule),
+        *_find_serial_replicas(schedule),
+        *_find_loops(schedule),
+        *find_unused_work(schedule),
+    ]
     return sorted(found, key=lambda one: -one.cost.seconds)
 
 
@@ -142,7 +149,7 @@ def _follow_back(schedule: Schedule, number: int) -> list[int]:
 
 
 def _find_loops(schedule: Schedule) -> Iterator[LaunchBoundLoop]:
-    """Yield the loops (outermost ones) whose kernels on one GPU take less than half of their time."""
+    """Yield the outermost loops half of whose time a GPU waits for launches, or runs kernels that are too small."""
     nodes, devices = schedule.estimated.graph.nodes, schedule.placed.devices.by_name
     loops: dict[str, list[Span]] = {}
     for span in schedule.trace.spans:
@@ -158,12 +165,15 @@ def _find_loops(schedule: Schedule) -> Iterator[LaunchBoundLoop]:
         for device in dict.fromkeys(nodes[span.node].device for span in spans if span.kind == "kernel"):
             kernels = [span for span in spans if span.kind == "kernel" and nodes[span.node].device == device]
             rest = whole - measure_coverage((span.start, span.end) for span in kernels)
-            if rest < _LEAST or 2 * rest < whole or 2 * copied > rest:
+            short = sum(span.duration for span in kernels if is_short(schedule.estimated, span))
+            is_busy = 2 * rest < whole
+            lost = short if is_busy else rest
+            if lost < _LEAST or 2 * lost < whole or 2 * copied > lost:
                 continue
             mean = sum(span.duration for span in kernels) // len(kernels)
             named = [_name_span(schedule, span) for span in kernels]
             at, _ = Counter(line for line, _ in named).most_common(1)[0]
             ops = tuple(dict.fromkeys(op for _, own in named for op in own))
             where = at, schedule.placement.program.title, ops, name, devices[device].short
-            cost = StepCost(seconds=rest / 1e9)
-            yield LaunchBoundLoop(*where, trips.get(name, 0), len(kernels), mean, cost=cost)
+            cost = StepCost(seconds=lost / 1e9)
+            yield LaunchBoundLoop(*where, trips.get(name, 0), len(kernels), mean, is_busy, cost=cost)

@@ -8,11 +8,18 @@ from typing import Any
 from simplace.doctor.advice_record import Advice
 from simplace.explain.copy_findings import HostRoundTrip, VariablesFar
 from simplace.explain.finding import Finding
-from simplace.explain.finding_lines import state_elsewhere, state_far, state_gather, state_slots, state_waiting
+from simplace.explain.finding_lines import (
+    state_elsewhere,
+    state_far,
+    state_gather,
+    state_slots,
+    state_unused,
+    state_waiting,
+)
 from simplace.explain.gradient_findings import GradientsElsewhere, UpdatesElsewhere
 from simplace.explain.slot_findings import SlotsElsewhere
 from simplace.explain.sparse_findings import SparseGather
-from simplace.explain.waiting_findings import Awaited, GpuWaits, LaunchBoundLoop, SerialReplicas
+from simplace.explain.waiting_findings import Awaited, GpuWaits, LaunchBoundLoop, SerialReplicas, UnusedWork
 
 COST_TITLES: dict[type[Finding], str] = {
     GradientsElsewhere: "Gradients are computed elsewhere than the layers",
@@ -22,8 +29,9 @@ COST_TITLES: dict[type[Finding], str] = {
     SparseGather: "Replicas gather rows of gradients that are larger than the variable",
     HostRoundTrip: "Ops between GPU ops run on the CPU, as requested",
     SerialReplicas: "Replicas run one after another",
-    LaunchBoundLoop: "A loop launches kernels that are shorter than their launch",
+    LaunchBoundLoop: "A loop launches kernels that are too small for a GPU",
     GpuWaits: "A GPU waits for longer than it computes",
+    UnusedWork: "A function computes what nothing uses",
 }
 
 _UPDATE_THERE = "compute each update under `with tf.device(variable.device)`"
@@ -111,10 +119,22 @@ def _serial_replicas(finding: SerialReplicas) -> Advice:
 def _launch_bound_loop(finding: LaunchBoundLoop) -> Advice:
     return Advice(
         f"{state_waiting(finding)}.",
-        "Each iteration of a loop launches its kernels anew, which takes the host longer than they take the GPU.",
+        "A kernel takes a GPU some microseconds, however little it computes, and each iteration launches its own."
+        if finding.is_busy
+        else "Each iteration of a loop launches its kernels anew, which takes the host longer than they take the GPU.",
         "Compute all iterations at once where they are independent (tf.vectorized_map, a larger tensor); for a "
         "recurrent layer take one that cuDNN runs (no recurrent_dropout, the activations that it has by default); or "
         "compile the loop (jit_compile=True), or run it on the CPU.",
+    )
+
+
+def _unused_work(finding: UnusedWork) -> Advice:
+    said = state_unused(finding)
+    return Advice(
+        f"{said[0].upper()}{said[1:]}.",
+        "Of a function, TensorFlow runs what its results and its ops with side effects need.",
+        "Return the results, or add them up in one that is returned, if they are meant to be computed or measured; "
+        "else delete the lines.",
     )
 
 
@@ -168,4 +188,5 @@ COST_ADVICE: dict[type[Finding], Callable[[Any], Advice]] = {
     SerialReplicas: _serial_replicas,
     LaunchBoundLoop: _launch_bound_loop,
     GpuWaits: _gpu_waits,
+    UnusedWork: _unused_work,
 }

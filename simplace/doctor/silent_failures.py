@@ -27,7 +27,7 @@ from simplace.explain.findings import DetourOverCpu, HostMemory, IdleGpu, NoKern
 from simplace.explain.gradient_findings import GradientsElsewhere, UpdatesElsewhere
 from simplace.explain.slot_findings import SlotsElsewhere
 from simplace.explain.sparse_findings import SparseGather
-from simplace.explain.waiting_findings import GpuWaits, LaunchBoundLoop, SerialReplicas
+from simplace.explain.waiting_findings import GpuWaits, LaunchBoundLoop, SerialReplicas, UnusedWork
 
 
 @dataclass(frozen=True, slots=True)
@@ -145,5 +145,5 @@ ALL_FINDINGS: tuple[type[Finding], ...] = (
     RequestOverruled, UnknownColocation, LostScope, LayerOutsideScope, DatasetScope, Retraced, EagerLoop,
     GradientsElsewhere,
     UpdatesElsewhere, SlotsElsewhere, VariablesFar, SparseGather, SerialReplicas, LaunchBoundLoop, DetourOverCpu,
-    EagerCopiesEachTime, HostRoundTrip, GpuWaits, HostMemory, IdleGpu,
+    UnusedWork, EagerCopiesEachTime, HostRoundTrip, GpuWaits, HostMemory, IdleGpu,
 )  # fmt: skip

@@ -11,7 +11,7 @@ from simplace.explain.findings import DetourOverCpu, HostMemory, IdleGpu, Reques
 from simplace.explain.gradient_findings import GradientsElsewhere, UpdatesElsewhere
 from simplace.explain.slot_findings import SlotsElsewhere
 from simplace.explain.sparse_findings import SparseGather
-from simplace.explain.waiting_findings import Awaited, GpuWaits, LaunchBoundLoop, SerialReplicas
+from simplace.explain.waiting_findings import Awaited, GpuWaits, LaunchBoundLoop, SerialReplicas, UnusedWork
 
 _NAMED = 3  # variables
 _AWAITED: dict[Awaited, str] = {
@@ -44,6 +44,8 @@ def format_finding(finding: Finding) -> str:
             return f"{finding.ops} on a GPU keep{'s' if len(finding.nodes) == 1 else ''} results in host memory{at}"
         case GpuWaits() | SerialReplicas() | LaunchBoundLoop():
             return f"{state_waiting(finding)}{at}"
+        case UnusedWork():
+            return f"{state_unused(finding)}{at}"
         case IdleGpu():
             return f"{state_idle(finding)}{at}"
     raise AssertionError(f"{type(finding).__name__} is not about a placement")
@@ -120,9 +122,19 @@ def state_waiting(finding: GpuWaits | SerialReplicas | LaunchBoundLoop) -> str:
             if finding.bond == "stream":
                 return f"{both}: what {finding.later} needs is copied when {finding.earlier} has done its work"
             return f"{both}: one thread launches the kernels of both, those of {finding.later} last"
+    what = "which are too small to fill it" if finding.is_busy else "and waits for the launches"
     return (
         f"the loop {finding.loop} launches {finding.kernels:,} kernels of {finding.mean / 1000:.2g} µs on "
-        f"{finding.device} in {finding.trips:,} iterations, and waits for the launches"
+        f"{finding.device} in {finding.trips:,} iterations, {what}"
+    )
+
+
+def state_unused(finding: UnusedWork) -> str:
+    """Return in a clause which ops compute what nothing uses."""
+    what = "computes: TensorFlow removes it" if len(finding.nodes) == 1 else "compute: TensorFlow removes them"
+    return (
+        f"nothing uses what {finding.ops} on {finding.device} {what} before {finding.program} runs, and thereby "
+        f"{finding.share:.0%} of the work"
     )
 
 

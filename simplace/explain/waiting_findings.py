@@ -1,4 +1,4 @@
-"""Findings about a simulated step, as records: what GPUs wait for (`simplace.analysis.step_findings` finds them)."""
+"""Findings about a simulated step, as records (`simplace.analysis.step_findings` finds them)."""
 
 from __future__ import annotations
 
@@ -47,8 +47,10 @@ class SerialReplicas(Finding):
 
 @dataclass(frozen=True, slots=True)
 class LaunchBoundLoop(Finding):
-    """A loop runs kernels on a GPU that take less time than the host takes to launch them; the cost is the rest.
+    """A loop runs many kernels on a GPU that are too small for it.
 
+    Where the GPU waits for most of the loop, they take less time than the host takes to launch them, and the cost is
+    that waiting. Else `is_busy`: most of the time goes to kernels that are bound by latency, and the cost is theirs.
     `kernels` counts those of all `trips`, `mean` is how long one takes, in nanoseconds.
     """
 
@@ -59,3 +61,18 @@ class LaunchBoundLoop(Finding):
     trips: int
     kernels: int
     mean: int
+    is_busy: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class UnusedWork(Finding):
+    """Ops of a function compute on a device what nothing uses, so TensorFlow removes them before it runs.
+
+    `ops` are their types with counts, `share` is that of their time in the time that the step would take with them.
+    """
+
+    rule: ClassVar[str] = "unused-work"
+    title: ClassVar[str] = "unused results"
+    ops: str
+    device: str
+    share: float

@@ -53,6 +53,12 @@ def test_a_gpu_waits_for_the_host_to_launch() -> None:
     )
 
 
+def test_a_gpu_is_busy_with_kernels_that_are_too_small_for_it() -> None:
+    done = run(CHAIN, Costs(default=0.01, small=True), inter_op=1)
+    assert write_verdict(done).startswith("GPU:0 busy 100%, latency-bound: 2 kernels of 10 µs;")
+    assert write_verdict(run(CHAIN, Costs(default=0.01), inter_op=1)).startswith("GPU:0 busy 100%;")
+
+
 def test_a_gpu_waits_for_the_other_and_for_the_copy() -> None:
     done = run(COPIED, Costs({"A": 3.0, "B": 1.0}, copies=5.0), inter_op=1)
     assert shares(done)["GPU:1"] == {"busy": 1.0, "devices": 3.0, "copies": 5.0}

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 from simplace.analysis.schedule import Schedule, schedule_placement
 from simplace.analysis.step_findings import find_in_step
 from simplace.doctor.advice import advise_on_finding
@@ -62,6 +64,35 @@ def test_a_loop_of_kernels_that_are_shorter_than_their_launch() -> None:
         "launches: 1.81 ms"
     )
     assert not any("loop" in line for line in said(run(LOOP, Costs(launch=0.01), trips={"round": 20})))
+
+
+UNUSED = """
+    x = Placeholder() @g0 {dtype=float}
+    A = Neg(x) @g0
+    B = Exp(A) @g0
+    C = Exp(x) @g1
+    D = Neg(x) @g0
+    result = _Retval(D) @g0 {index=0}
+"""
+
+
+def test_what_nothing_uses_is_told_by_device_where_it_would_take_long() -> None:
+    assert said(run(UNUSED, Costs({"A": 1.0, "B": 2.0, "C": 0.05}))) == [
+        "unused-work: nothing uses what 2 ops (Exp, Neg) on GPU:0 compute: TensorFlow removes them before p runs, "
+        "and thereby 60% of the work: 0 ms"
+    ]
+    assert said(run(UNUSED, Costs({"A": 0.01, "B": 0.01, "C": 0.01}))) == []
+    assert said(run(UNUSED.replace("D)", "B)").replace("C = Exp", "C = Neg"), Costs({"C": 0.01, "D": 0.01}))) == []
+
+
+def test_a_loop_of_kernels_that_are_too_small_for_the_gpu() -> None:
+    costs = Costs(default=0.02, launch=0.005, small=True)
+    assert said(run(LOOP, costs, trips={"round": 20})) == [
+        "launch-bound-loop: the loop round launches 20 kernels of 20 µs on GPU:0 in 20 iterations, which are too small "
+        "to fill it: 0.4 ms"
+    ]
+    assert said(run(LOOP, replace(costs, small=False), trips={"round": 20})) == []
+    assert said(run(LOOP, replace(costs, default=0.03), trips={"round": 20})) == []
 
 
 def towers(*, first_updates: bool) -> Schedule:

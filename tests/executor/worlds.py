@@ -19,7 +19,10 @@ MS = 1_000_000
 
 @dataclass(frozen=True)
 class Costs:
-    """Cost each kernel what its name says, in ms; GPU kernels launch in `launch` ms, copies take `copy` ms."""
+    """Cost each kernel what its name says, in ms; GPU kernels launch in `launch` ms, copies take `copy` ms.
+
+    GPU kernels are bound by latency with `small`.
+    """
 
     times: dict[str, float] = field(default_factory=dict)
     default: float = 1.0
@@ -31,6 +34,7 @@ class Costs:
     clock: float = 2e9
     name: str = "by name"
     limit: int = 0
+    small: bool = False
 
     def kernel(self, call: OpCall) -> KernelCost:
         if call.op in ("Placeholder", "Const", "NoOp", "Identity", "Switch", "Merge", "Enter", "Exit", "NextIteration",
@@ -39,7 +43,7 @@ class Costs:
         time = self.times.get(call.name, self.default) / 1000
         shards = self.shards.get(call.name, 1)
         if call.device_type == "GPU":
-            return KernelCost(self.launch / 1000, time, shards)
+            return KernelCost(self.launch / 1000, time, shards, bound="latency" if self.small else None)
         return KernelCost(time, shards=shards)
 
     def copy(self, size: int, source: str, target: str) -> float:

@@ -33,7 +33,8 @@ def write_verdict(schedule: Schedule) -> str:
     times = others or schedule.device_times
     groups: dict[tuple[object, ...], list[DeviceTime]] = {}
     for one in times:
-        groups.setdefault((one.main_cause, one.is_idle, schedule.find_awaited(one)), []).append(one)
+        alike = (one.main_cause, one.is_idle, schedule.find_awaited(one), one.is_latency_bound)
+        groups.setdefault(alike, []).append(one)
     return "; ".join(_describe_group(schedule, group) for group in groups.values())
 
 
@@ -89,6 +90,8 @@ def _describe_group(schedule: Schedule, group: Sequence[DeviceTime]) -> str:
         waits = [each for each in CAUSES if each in first.waits and first.waits[each].time > _SMALL * first.whole]
         is_cpu = schedule.placed.devices.by_name[first.device].type == "CPU"
         words = {**HEADINGS, "launches": "the executor"} if is_cpu else HEADINGS
+        if first.is_latency_bound:
+            busy += f", latency-bound: {_describe_kernels(group)}"
         rest = ", ".join(f"{_share_of(group, each)} for {words[each]}" for each in waits)
         return f"{busy}, waits {rest}" if rest else busy
     return f"{busy}, {_describe_cause(schedule, group, cause)}"
@@ -100,10 +103,7 @@ def _describe_cause(schedule: Schedule, group: Sequence[DeviceTime], cause: Caus
     if cause == "launches" and schedule.placed.devices.by_name[group[0].device].type == "CPU":
         return f"bound by the executor: its bookkeeping and hand-offs between threads take {share}"
     if cause == "launches":
-        counts = [one.kernels for one in group]
-        kernels = format_count(max(counts), "kernel")
-        mean = sum(one.busy for one in group) / max(1, sum(counts)) / 1000
-        return f"launch-bound: {who} for the host to launch {kernels} of {mean:.2g} µs during {share}"
+        return f"launch-bound: {who} for the host to launch {_describe_kernels(group)} during {share}"
     number = max((one.waits[cause] for one in group), key=lambda waited: waited.time).longest
     longest = _name_span(schedule, schedule.trace.spans[number])
     if cause == "devices":
@@ -111,6 +111,13 @@ def _describe_cause(schedule: Schedule, group: Sequence[DeviceTime], cause: Caus
     bound = {"copies": "copy-bound", "collectives": "bound by collectives", "input": "input-bound"}[cause]
     what = {"copies": "copies", "collectives": "collectives", "input": "the input pipeline"}[cause]
     return f"{bound}: {who} for {what} during {share}, longest for {longest}"
+
+
+def _describe_kernels(group: Sequence[DeviceTime]) -> str:
+    """Return how many kernels one of some devices runs, and how long one takes in the mean."""
+    counts = [one.kernels for one in group]
+    mean = sum(one.busy for one in group) / max(1, sum(counts)) / 1000
+    return f"{format_count(max(counts), 'kernel')} of {mean:.2g} µs"
 
 
 def _name_span(schedule: Schedule, span: Span) -> str:

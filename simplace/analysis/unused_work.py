@@ -1,0 +1,50 @@
+"""Ops of a function whose results nothing uses: TensorFlow removes them before the function runs."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from simplace.analysis.schedule import Schedule
+from simplace.costs.estimate import estimate_costs
+from simplace.explain.findings import count_ops, locate_nodes
+from simplace.explain.waiting_findings import UnusedWork
+from simplace.partition.dead_nodes import remove_dead_nodes
+from simplace.partition.graph_partition import PartitionedGraph, partition_rewritten
+
+_LEAST_S = 20e-6
+_SHARE = 0.1  # of the step: what takes less would not be missed in a measurement
+
+
+def find_unused_work(schedule: Schedule) -> Iterator[UnusedWork]:
+    """Yield, for each device, the ops that nothing needs, where they would take a tenth of the step's time or more.
+
+    A session runs a part of its graph as a matter of course, so there it is no finding.
+    """
+    if schedule.run is not None:
+        return
+    whole = partition_rewritten(schedule.estimated.graph.rewritten)
+    kept = {node.name for node in remove_dead_nodes(whole).nodes}
+    dead = [i for i, node in enumerate(whole.nodes) if node.role == "op" and node.origin >= 0 and node.name not in kept]
+    if not dead:
+        return
+    kernels = estimate_costs(whole, schedule.estimated.model).kernels
+    times: dict[str, dict[int, float]] = {}
+    for i in dead:
+        if time := kernels[i].device_s or kernels[i].host_s:
+            times.setdefault(whole.nodes[i].device, {})[i] = time
+    for device, by_part in times.items():
+        seconds = sum(by_part.values())
+        if seconds >= max(_LEAST_S, _SHARE * schedule.makespan_s):
+            yield _describe_unused(schedule, whole, device, by_part, seconds)
+
+
+def _describe_unused(
+    schedule: Schedule, whole: PartitionedGraph, device: str, times: dict[int, float], seconds: float
+) -> UnusedWork:
+    """Return the finding, at the line of the op that takes longest."""
+    placement, origin = schedule.placement, whole.rewritten.origin
+    dearest = sorted(times, key=lambda i: (-times[i], i))
+    nodes = [node for i in dearest if (node := origin[whole.nodes[i].origin]) >= 0]
+    at, program, names = locate_nodes(placement, nodes)
+    short, share = placement.devices.by_name[device].short, seconds / (seconds + schedule.makespan_s)
+    return UnusedWork(at, program, names, count_ops(placement, nodes), short, share)
