@@ -1,7 +1,7 @@
-"""Forward what native code prints for the program (`tf.print`, a shell command), without TensorFlow's own log.
+"""Forward what the program's C code prints, without TensorFlow's own log.
 
-The child's file descriptors 1 and 2 go to files, since TensorFlow writes its log there. The lines in between that
-are not TensorFlow's belong to the user's terminal.
+The child's C streams `stdout` and `stderr` go to files, since TensorFlow writes its log there. The lines in between
+that are not TensorFlow's belong to the user's terminal.
 """
 
 from __future__ import annotations
@@ -19,9 +19,6 @@ _LOG_LINE = re.compile(r"[IWEF]\d{4} \d\d:\d\d:|\d{4}-\d\d-\d\d \d\d:\d\d:\d\d\.
 _WHOLE = re.compile(
     r"[IWEF].* process_function_library_runtime\.cc:\d+\] |.*: I \S*process_function_library_runtime\.cc:"
 )
-
-# Lines that the child writes into its log: what comes between them goes elsewhere, for the program has said so.
-AWAY, BACK = "\x01simplace: away", "\x01simplace: back"
 
 
 class NativeOutput:
@@ -49,7 +46,6 @@ class _Filter:
 
     def __init__(self) -> None:
         self._inside_message = False
-        self._is_away = False
 
     def own(self, lines: Iterable[str]) -> Iterator[str]:
         """Yield the lines that are not TensorFlow's.
@@ -58,13 +54,11 @@ class _Filter:
         those are whole, and what follows them is the program's.
         """
         for line in lines:
-            if line.endswith((AWAY, BACK)):
-                self._is_away = line.endswith(AWAY)
-            elif read_line(line) is not None or _WHOLE.match(line):
+            if read_line(line) is not None or _WHOLE.match(line):
                 self._inside_message = False
             elif _LOG_LINE.match(line):
                 self._inside_message = True
-            elif not self._inside_message and not self._is_away:
+            elif not self._inside_message:
                 yield line
 
 
@@ -75,19 +69,3 @@ def program_lines(text: str) -> list[str]:
     ['mine']
     """
     return list(_Filter().own(text.splitlines()))
-
-
-def drop_log(data: bytes) -> bytes:
-    """Return what native code has printed without the lines of TensorFlow's log, and of simplace in it.
-
-    >>> drop_log(b"f: (Op): /job:a/replica:0/task:0/device:CPU:0\\nmine\\nno end")
-    b'mine\\nno end'
-    """
-    lines, keep = data.split(b"\n"), _Filter()
-    kept = [line for line in lines[:-1] if _is_kept(keep, line)]
-    return b"\n".join([*kept, lines[-1]])
-
-
-def _is_kept(keep: _Filter, line: bytes) -> bool:
-    text = line.decode("utf-8", "replace")
-    return not text.endswith((AWAY, BACK)) and list(keep.own([text])) != []

@@ -357,7 +357,7 @@ def test_a_program_that_replaces_its_streams(tmp_path: Path, capfd: pytest.Captu
     os.dup2(saved[0], 1)
     os.dup2(saved[1], 2)
     kept.seek(0)
-    assert sorted(kept.read().split(b"\\n")) == [b"", b"error", b"native", b"python 4.0"]
+    assert kept.read() == b"native\\nerror\\npython 4.0\\n"
     f(tf.constant([1.0]))
     print("shown")
     os.dup2(os.open(os.devnull, os.O_WRONLY), 1)  # quiet to its end
@@ -365,5 +365,30 @@ def test_a_program_that_replaces_its_streams(tmp_path: Path, capfd: pytest.Captu
     """
     checked(tmp_path, text)
     shown = capfd.readouterr()
-    assert sorted(shown.out.splitlines()) == ["native", "shown"]
+    assert shown.out.splitlines() == ["native", "shown"]
     assert [line for line in shown.err.splitlines() if "error" in line or "simplace: " in line] == ["error"]
+
+
+def test_python_native_code_and_commands_print_in_their_order(
+    tmp_path: Path, capfd: pytest.CaptureFixture[str]
+) -> None:
+    text = """\
+    import os, subprocess, sys
+    @tf.function
+    def f(x):
+        tf.print("in", x, output_stream=sys.stdout)
+        return x + 1.0
+    for i in range(2):
+        print("before", i)
+        f(tf.constant(float(i)))
+        tf.print("after", end=": ", output_stream=sys.stdout)
+        print(i)
+        os.system("echo by a shell")
+        subprocess.run(["echo", "by a process"])
+    with tf.Graph().as_default(), tf.compat.v1.Session() as session:
+        session.run(tf.print("of a session", output_stream=sys.stdout))
+    tf.print("to the end", end="", output_stream=sys.stdout)
+    """
+    checked(tmp_path, text)
+    rounds = [f"before {i}\nin {i}\nafter: {i}\nby a shell\nby a process\n" for i in range(2)]
+    assert capfd.readouterr().out == "".join(rounds) + "of a session\nto the end"

@@ -11,6 +11,7 @@ from pathlib import Path
 
 from simplace.oracle import protocol
 from simplace.oracle.child.confine import confine_writing
+from simplace.oracle.child.log_streams import redirect_log
 from simplace.oracle.child.recorder import leaving_without_room
 from simplace.oracle.orphan import end_with_parent
 
@@ -19,7 +20,7 @@ def main(request_file: str, parent: int | None = None) -> None:
     """Answer the request in `request_file` of a parent, by default of the present one."""
     end_with_parent(parent)
     request = protocol.request_from_json(Path(request_file).read_text(encoding="utf-8"))
-    _redirect_output(Path(request.directory))
+    redirect_log(Path(request.directory))
     if request.mode != "script":
         os.environ["TMPDIR"] = request.directory
         confine_writing([Path(request.directory)])  # before TensorFlow starts threads
@@ -47,16 +48,6 @@ def _leave_at_once(status: int) -> None:
         with suppress(OSError, ValueError):  # a reader that has gone, a stream that the program has closed
             stream.flush()
     os._exit(status & 0xFF)
-
-
-def _redirect_output(directory: Path) -> None:
-    """Redirect what TensorFlow prints to a file, and keep what the program prints where it would have gone."""
-    sys.stdout = os.fdopen(os.dup(1), "w", buffering=1, encoding=sys.stdout.encoding, errors=sys.stdout.errors)
-    sys.stderr = os.fdopen(os.dup(2), "w", buffering=1, encoding=sys.stderr.encoding, errors=sys.stderr.errors)
-    log = os.open(directory / protocol.LOG, os.O_WRONLY | os.O_CREAT | os.O_APPEND)
-    out = os.open(directory / protocol.OUT, os.O_WRONLY | os.O_CREAT | os.O_APPEND)
-    os.dup2(out, 1)  # it gets a second copy of the placement log
-    os.dup2(log, 2)
 
 
 if __name__ == "__main__":

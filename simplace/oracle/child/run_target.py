@@ -41,7 +41,6 @@ from simplace.oracle.child.python_facts import PythonFacts
 from simplace.oracle.child.reached_functions import ReachedFunctions
 from simplace.oracle.child.recorder import LogFile, Recorder, text_of
 from simplace.oracle.child.refused_settings import RefusedSettings
-from simplace.oracle.child.replaced_streams import ReplacedStreams
 from simplace.oracle.child.run_parts import RunParts
 from simplace.oracle.child.sessions import SessionRuns
 from simplace.oracle.child.source_lines import SourceLines
@@ -58,7 +57,6 @@ def run_request(request: Request) -> int:
     """Run the request's target, to the end of its last thread; return the exit status."""
     directory = Path(request.directory)
     show_users_environment()
-    streams = ReplacedStreams(directory)
     recorder = Recorder(directory)
     needed = (tf_names.PLACEMENTS, tf_names.SESSIONS) if request.mode == "graph" else (tf_names.PLACEMENTS,)
     if missing := tf_private.describe_missing(*needed):
@@ -72,7 +70,6 @@ def run_request(request: Request) -> int:
         recorder.remark("This build of TensorFlow has no GPU kernels: it may place ops differently than a GPU build.")
     if request.mode == "script":
         skip_own_frames()
-        streams.watch()
         patches.report_own_errors(lambda error: script.report_own_error(error, recorder))
     lines = SourceLines(request.target)
     devices.prepare_devices(request.machine, request.plugin)
@@ -123,7 +120,6 @@ def run_request(request: Request) -> int:
         with suppress(Stopped):
             threading._shutdown()  # type: ignore[attr-defined]  # the program's own threads go on after its last line
     atexit._run_exitfuncs()
-    streams.put_back()
     limit.report()
     if eager_log is not None:
         eager_log.report()
