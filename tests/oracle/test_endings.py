@@ -82,6 +82,27 @@ def test_the_exit_status_is_the_programs_own(tmp_path: Path, text: str) -> None:
     assert seen == (plain if plain >= 0 else 128 - plain)  # of what a signal ended, as a shell tells it
 
 
+def test_a_hook_for_exceptions_is_called(tmp_path: Path, capfd: pytest.CaptureFixture[str]) -> None:
+    text = """\
+    import traceback
+    def tell(kind, error, frames):
+        print(kind.__name__, error, [frame.name for frame in traceback.extract_tb(frames)])
+        if error.args == (4,):
+            sys.exit(4)
+    def fail(value):
+        raise ValueError(value)
+    sys.excepthook = tell
+    """
+    line, _ = ending(tmp_path, dedent(text) + "fail(3)")
+    assert line == f"the program stopped with ValueError: 3 at {tmp_path}/model.py:13"
+    assert capfd.readouterr().out == "ValueError 3 ['<module>', 'fail']\n"
+    assert ending(tmp_path, dedent(text) + "fail(4)") == ("the program ended with exit status 4", "")
+    assert ending(tmp_path, "sys.excepthook = lambda *error: undefined\nfail")[0].startswith(
+        "the program stopped with Name"
+    )
+    assert "Error in sys.excepthook:" in capfd.readouterr().err
+
+
 def test_the_text_that_a_program_leaves_with(tmp_path: Path) -> None:
     assert ending(tmp_path, "sys.exit('no data')") == ("the program ended with exit status 1", "no data")
 

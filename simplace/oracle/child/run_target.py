@@ -140,7 +140,7 @@ def _run_target(request: Request, recorder: Recorder, lines: SourceLines, limit:
             _run_script(request, recorder)
     except BaseException as error:
         # Whatever ends the program, SystemExit and KeyboardInterrupt included, the answer must be written.
-        return _describe_failure(error, request, recorder, lines, limit)
+        return _describe_failure(script.call_excepthook(error), request, recorder, lines, limit)
     return None
 
 

@@ -64,6 +64,26 @@ def failure_of(error: BaseException, lines: SourceLines) -> dict[str, Any] | Non
     return {"how": "raised", "text": told, "line": line, "status": status}
 
 
+def call_excepthook(error: BaseException) -> BaseException:
+    """Call the `sys.excepthook` that a program has set; return what ends the program, which may be the hook's own exit.
+
+    Nothing is called for what Python calls it for neither, nor for an error of simplace.
+    """
+    if sys.excepthook is sys.__excepthook__ or isinstance(error, (SystemExit, Stopped)) or is_own(error):
+        return error
+    step = error.__traceback__
+    while step is not None and step.tb_frame.f_code.co_filename.startswith(OWN):
+        step = step.tb_next
+    try:
+        wrap_foreign(sys.excepthook)(type(error), error, step)
+    except SystemExit as end:
+        return end
+    except Exception as failed:
+        text = "".join(traceback.format_exception(failed))
+        print(f"Error in sys.excepthook:\n{_OWN_FRAME.sub('', text)}", file=sys.stderr)
+    return error
+
+
 def own_failure_of(error: BaseException) -> dict[str, Any]:
     """Return a record of an error in simplace itself, with all of its frames."""
     at = traceback.extract_tb(error.__traceback__)[-1:]
