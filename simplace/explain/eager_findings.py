@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from typing import ClassVar
 
@@ -94,14 +94,12 @@ def copies_each_time(eager: PlacedEager) -> Iterator[EagerCopiesEachTime]:
 def _copies_of_line(eager: PlacedEager, members: list[tuple[PlacedOp, EagerCopies]]) -> EagerCopiesEachTime:
     """Return the finding on the copies in one direction for the ops of one line."""
     first, copy = members[0]
-    ops = list(dict.fromkeys(each.op.op for each, _ in members))
     names = tuple(dict.fromkeys(each.name for each, _ in members))
-    more = f" and {len(ops) - _NAMED} more" if len(ops) > _NAMED else ""
     return EagerCopiesEachTime(
         first.op.at,
         EAGER_OPS,
         names,
-        ", ".join(ops[:_NAMED]) + more,
+        _list_ops(each for each, _ in members),
         max(each.times for each, _ in members),
         tuple(copy.input for _, copy in members) if len(names) == 1 else (),
         _short(eager, copy.source),
@@ -112,25 +110,40 @@ def _copies_of_line(eager: PlacedEager, members: list[tuple[PlacedOp, EagerCopie
 
 
 def ungranted_scopes(eager: PlacedEager) -> Iterator[NoKernel | NoSuchDevice]:
-    """Yield the scopes that eager ops did not get, those of one line and op together; datasets belong on the CPU."""
-    found: dict[tuple[str, str, str, str, bool], list[PlacedOp]] = {}
+    """Yield the scopes that eager ops did not get, those of one line together; datasets belong on the CPU.
+
+    `because` and `op` of a finding are those of its first op.
+    """
+    found: dict[tuple[str, str, str], list[PlacedOp]] = {}
     for each in eager.ops:
         choice = each.placement.choice
-        if choice is not None and choice.rule is EagerRule.SOFT_FALLBACK and not _is_dataset(each, eager):
-            key = (each.op.at, each.op.op, each.op.scope, choice.device, bool(each.op.library))
-            found.setdefault(key, []).append(each)
-    for (at, op, scope, device, is_by_library), ops in found.items():
-        spec, request, got = DeviceName.parse(scope), short_request(scope), _short(eager, device)
-        names, because = tuple(each.name for each in ops), str(tell_choice(ops[0], eager))
-        devices = eager.devices_of(ops[0])
-        if spec is None or not devices.matching(spec):
-            yield NoSuchDevice(at, EAGER_OPS, names, request, got, op, because, str(devices))
+        if choice is None or choice.rule is not EagerRule.SOFT_FALLBACK or _is_dataset(each, eager):
             continue
-        if is_by_library:  # it works with what it gets
+        if not each.op.library or not _exists(each, eager):  # a library works with what it gets
+            found.setdefault((each.op.at, each.op.scope, choice.device), []).append(each)
+    for (at, scope, device), members in found.items():
+        first, request, got = members[0], short_request(scope), _short(eager, device)
+        names, ops = tuple(each.name for each in members), _list_ops(members)
+        because = str(tell_choice(first, eager))
+        if not _exists(first, eager):
+            yield NoSuchDevice(at, EAGER_OPS, names, request, got, ops, because, str(eager.devices_of(first)))
             continue
-        nearest = nearest_dtype(eager.table, op, spec.type or "", ops[0].op.attrs)
+        spec = DeviceName.parse(scope)
+        nearest = nearest_dtype(eager.table, first.op.op, (spec and spec.type) or "", first.op.attrs)
         instead = f"{nearest.attr}={dtypes.format_dtype(nearest.instead)}" if nearest is not None else ""
-        yield NoKernel(at, EAGER_OPS, names, request, got, op, because, op, instead)
+        yield NoKernel(at, EAGER_OPS, names, request, got, ops, because, first.op.op, instead)
+
+
+def _exists(each: PlacedOp, eager: PlacedEager) -> bool:
+    """Return whether there is a device such as the scope around an op requests."""
+    spec = DeviceName.parse(each.op.scope)
+    return spec is not None and bool(eager.devices_of(each).matching(spec))
+
+
+def _list_ops(members: Iterable[PlacedOp]) -> str:
+    """Return the names of the ops of a line, each once, the first ones where there are many."""
+    ops = list(dict.fromkeys(each.op.op for each in members))
+    return ", ".join(ops[:_NAMED]) + (f" and {len(ops) - _NAMED} more" if len(ops) > _NAMED else "")
 
 
 def used_devices(eager: PlacedEager | None) -> set[str]:

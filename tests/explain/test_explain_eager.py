@@ -173,6 +173,20 @@ def test_the_copies_of_a_line_are_one_finding():
     assert found[0].nodes == ("model.py:4 MatMul", "model.py:4 AddV2")
 
 
+def test_the_scopes_that_the_ops_of_a_line_did_not_get_are_one_finding():
+    strings = [ran(6, "AsString", (FLOAT, GPU0), times=i, scope=GPU1, T=FLOAT) for i in (3, 5)]
+    joined = ran(6, "StringUpper", (DataType.DT_STRING, CPU), scope=GPU1)
+    absent = [ran(6, op, (FLOAT, GPU0), scope=ABSENT, T=FLOAT) for op in ("Relu", "Tanh", "Exp", "Sin")]
+    found = find_in_eager(program(*strings, joined, *absent))
+    assert [line_of_eager(each) for each in found[:2]] == [
+        "AsString, StringUpper (model.py:6): The scope around it requests /device:GPU:1, but AsString has no kernel "
+        "there for its data types; soft placement chose CPU:0 instead.",
+        "Relu, Tanh, Exp and 1 more (model.py:6): The scope around it requests /device:GPU:7, but no such device "
+        "exists here; soft placement chose GPU:0 instead.",
+    ]
+    assert [len(each.nodes) for each in found[:2]] == [3, 4]
+
+
 def test_copies_of_a_library_and_a_few_bytes_are_no_finding():
     inside = replace(LOOP[1], placement=replace(LOOP[1].placement, op=replace(LOOP[1].op, library="keras")))
     few = ran(5, "Relu", (FLOAT, CPU), times=10, tensors={0: 10}, T=FLOAT)
