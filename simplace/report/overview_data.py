@@ -14,7 +14,7 @@ from simplace.report.packed_sentences import FIRST
 from simplace.result import Placed
 from simplace.views.figures.drawn_graph import DrawnGraph
 from simplace.views.figures.folding import LEFT_OUT
-from simplace.views.figures.overview_figure import FEW, choose_part_boxes
+from simplace.views.figures.overview_figure import choose_overview_boxes
 from simplace.views.figures.overview_title import write_message
 from simplace.views.figures.placement_figure import device_group
 from simplace.views.figures.step_parts import StepPart, find_parts
@@ -32,17 +32,16 @@ def overview_data(placed: Placed, numbers: Mapping[str, int], texts: Interner[st
     placement = placed.placement
     graph = DrawnGraph.of(placement)
     parts = find_parts(graph)
-    alike = choose_part_boxes(placed, graph, parts)
+    alike, is_few = choose_overview_boxes(placed, graph, parts)
     families = _list_families(placement, alike.devices, numbers)
     place_of = {name: i for i, family in enumerate(families) for name in family}
-    few = len(graph.keepers) <= FEW * max(len(place_of) - 1, 1)
     nodes = range(FIRST, len(placement.graph))
     return {
         "message": "" if placement.refusal is not None else write_message(placed, graph, parts),
         "places": [_describe_place(placed, family, numbers) for family in families],
-        "parts": [{"label": box.label, "detail": box.detail, "kind": box.kind} for box in alike.boxes],
+        "parts": [{"label": box.label, "detail": box.detail, "kind": box.kind} for box in alike.boxes if not is_few],
         "place": [place_of.get(placement.device(node), NONE) for node in nodes],
-        "part": [NONE if few else alike.box_of.get(node, NONE) for node in nodes],
+        "part": [NONE if is_few else alike.box_of.get(node, NONE) for node in nodes],
         "layer": [texts(_name_layer(parts, graph.home.get(node, LEFT_OUT))) for node in nodes],
     }
 

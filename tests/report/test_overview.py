@@ -11,6 +11,7 @@ from simplace.placement.placement import Placement
 from simplace.report.interning import Interner
 from simplace.report.overview_data import overview_data
 from simplace.result import Placed, Result
+from simplace.views.figures.overview_figure import overview_figure
 from tests.report import worlds
 from tests.report.conftest import Opened
 from tests.views import graphs
@@ -68,6 +69,20 @@ def test_every_node_has_a_place_and_alike_devices_share_one() -> None:
 
 def test_few_ops_have_no_parts() -> None:
     assert set(read_overview(graphs.towers(2))["part"]) == {-1}  # type: ignore[call-overload]
+
+
+def test_parts_are_those_of_the_figure() -> None:
+    """Few for four GPUs, but many where three of them are drawn as one."""
+    towers = [f"tower_{gpu}/step_{i}/Relu" for gpu in range(4) for i in range(13)]
+    chain = [constant("x", (8, 8), "/cpu:0"), *(node(f"input/{i}", "Neg", "x", device="/cpu:0") for i in range(5))]
+    for gpu in range(4):
+        own = towers[gpu * 13 : gpu * 13 + 13]
+        chain += [node(new, "Relu", old, device=f"/gpu:{gpu}") for old, new in pairwise(["x", *own])]
+    placement = place(*chain, gpus=4)
+    drawn = {box.label for box in overview_figure(Placed(placement)).nodes}
+    data = read_overview(placement)
+    assert {part["label"] for part in data["parts"]} == drawn  # type: ignore[attr-defined, index]
+    assert set(data["part"]) == set(range(len(drawn)))  # type: ignore[call-overload]
 
 
 def test_a_refused_graph_has_no_message_and_nodes_without_a_place() -> None:

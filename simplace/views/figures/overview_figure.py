@@ -31,7 +31,7 @@ from simplace.views.text.quantities import format_count
 from simplace.views.text.traffic_phrases import format_volume, list_traffic, name_member
 from viz import Edge, Figure, Node
 
-FEW = 16  # ops: so many are drawn one by one
+_FEW = 16  # ops: so many are drawn one by one
 MOST = 40  # boxes of an overview
 _LARGEST = 30  # doublings from 1 B to the bytes that the widest line stands for
 _ALIKE = 3  # devices: from so many on, those alike are drawn as one
@@ -49,7 +49,7 @@ def overview_figure(placed: Placed, limit: int = MOST) -> Figure:
     graph = DrawnGraph.of(placed.placement)
     parts = find_parts(graph)
     title, lead = write_message(placed, graph, parts), [write_title(placed), *list_traffic(placed.traffic)]
-    alike, is_few = _choose_boxes(placed, graph, parts, limit)
+    alike, is_few = choose_overview_boxes(placed, graph, parts, limit)
     if is_few:
         return replace(draw_boxes(placed, alike, title, lead), arrangement="rows")
     return _draw_parts(placed, alike, title, lead)
@@ -60,16 +60,18 @@ def overview_boxes(placed: Placed, limit: int = MOST) -> Alike:
     if placed.placement.refusal is not None:
         return figure_boxes(placed.placement, limit)
     graph = DrawnGraph.of(placed.placement)
-    return _choose_boxes(placed, graph, find_parts(graph), limit)[0]
+    return choose_overview_boxes(placed, graph, find_parts(graph), limit)[0]
 
 
-def _choose_boxes(placed: Placed, graph: DrawnGraph, parts: dict[int, StepPart], limit: int) -> tuple[Alike, bool]:
+def choose_overview_boxes(
+    placed: Placed, graph: DrawnGraph, parts: dict[int, StepPart], limit: int = MOST
+) -> tuple[Alike, bool]:
     """Return the boxes, and whether each is one op."""
-    few = _fold_few(placed, graph, min(limit, FEW))
-    return (choose_part_boxes(placed, graph, parts, limit), False) if few is None else (few, True)
+    few = _fold_few(placed, graph, min(limit, _FEW))
+    return (_choose_part_boxes(placed, graph, parts, limit), False) if few is None else (few, True)
 
 
-def choose_part_boxes(placed: Placed, graph: DrawnGraph, parts: dict[int, StepPart], limit: int = MOST) -> Alike:
+def _choose_part_boxes(placed: Placed, graph: DrawnGraph, parts: dict[int, StepPart], limit: int) -> Alike:
     """Return the parts of a step on each device, in at most `limit` boxes, or one box a device where these are more."""
     for room in range(MOST_BOXES, 0, -1):
         alike = _fold(placed, *make_part_boxes(graph, parts, room))
