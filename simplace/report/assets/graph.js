@@ -266,7 +266,8 @@ class GraphView {
     const lines = [...layout.edges.map((edge) => this.#edge(edge, left, top)), ...layout.ports.map((edge) => this.#edge(edge, left, top))];
     const labels = layout.edges.flatMap((edge) => this.#label(edge, left, top));
     const bars = layout.bars.flatMap((bar) => this.#bar(bar, left, top));
-    return [...elements.map(([box]) => box), ...lines, ...bars, ...labels, ...elements.flatMap(([, inner]) => inner)];
+    const headings = boxes.filter((box) => box.inner).map((box) => this.#heading(box, left + box.x, top + box.y));
+    return [...elements.map(([box]) => box), ...lines, ...bars, ...labels, ...elements.flatMap(([, inner]) => inner), ...headings];
   }
 
   #box(box, left, top) {
@@ -307,16 +308,7 @@ class GraphView {
     const attributes = { ...this.#item(box, label), class: classes, transform: `translate(${x},${y})` };
     const into = draw("g", { class: "into", "data-item": box.item, "aria-hidden": "true", transform: `translate(${box.width - 24},0)` },
       draw("rect", { width: 24, height: 24 }), draw("text", { x: 6, y: 17 }, "⤢"), draw("title", {}, "Show only its inside (i)"));
-    if (box.inner) {
-      const detail = this.tree.detail[box.item];
-      const title = fit(box.label, box.width - 54);
-      const after = 12 + textWidth(`− ${title}`, 12, this.tree.isPlace(box.item) ? 600 : 400) + 14;
-      return draw("g", attributes,
-        draw("rect", { class: "body", width: box.width, height: box.height, rx: 4 }),
-        draw("text", { class: this.tree.isPlace(box.item) ? "place" : "", x: 12, y: 18 }, `− ${title}`),
-        detail && after + 40 < box.width - 30 ? draw("text", { class: "sub", x: after, y: 18 }, fitStart(detail, box.width - 34 - after)) : "",
-        into);
-    }
+    if (box.inner) return draw("g", attributes, draw("rect", { class: "body", width: box.width, height: box.height, rx: 4 }), into);
     const start = isOne ? TAG + 4 : 10;
     return draw("g", attributes,
       draw("rect", { class: "back", x: 4, y: -4, width: box.width, height: box.height, rx: 4 }),
@@ -326,6 +318,21 @@ class GraphView {
       draw("text", { x: start, y: isOne ? 20 : 15 }, `+ ${fit(box.label, box.width - start - 38)}`),
       draw("text", { class: "sub", x: start, y: isOne ? 38 : 29 }, fitStart(box.small, box.width - start - 8)),
       into);
+  }
+
+  /** Draw the title of an open scope, on paper: it stands above the lines that enter the scope. */
+  #heading(box, x, y) {
+    const isPlace = this.tree.isPlace(box.item);
+    const signs = this.colouring.scope(this.tree, box.item);
+    const title = `− ${fit(box.label, box.width - 54)}`;
+    const end = 12 + textWidth(title, 12, isPlace ? 600 : 400);
+    const detail = this.tree.detail[box.item];
+    const shown = detail && end + 54 < box.width - 30 ? fitStart(detail, box.width - 48 - end) : "";
+    const width = (shown ? end + 14 + textWidth(shown) : end) - 6;
+    return draw("g", { class: `heading${signs.length === 1 ? ` one ${signs[0][0].style}` : ""}`, "aria-hidden": "true", transform: `translate(${x},${y})` },
+      draw("rect", { x: 9, y: 6, width, height: 16, rx: 3 }),
+      draw("text", { class: isPlace ? "place" : "", x: 12, y: 18 }, title),
+      shown && draw("text", { class: "sub", x: end + 14, y: 18 }, shown));
   }
 
   #item(box, label) {

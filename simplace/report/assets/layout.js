@@ -53,7 +53,8 @@ class Layout {
     const joined = new Set([...edges, ...ports].flatMap((edge) => [edge.from, edge.to]));
     const { width, height } = arrange(boxes.filter((box) => joined.has(box.item)), edges, ports);
     const alone = boxes.filter((box) => !joined.has(box.item));
-    const size = inRows(alone, width, height);
+    const leaves = ports.some((edge) => edge.to === "out"); // lines run down to the frame
+    const size = leaves ? inColumns(alone, width, height) : inRows(alone, width, height);
     return { boxes, edges, ports, bars: [], hidden: all.length - edges.length, ...size, ...led(ports, size.height) };
   }
 
@@ -66,14 +67,15 @@ class Layout {
 
   #box(item) {
     const label = elide(visible(elide(this.tree.label[item], 200)), 60);
+    const small = this.subline(item);
     if (this.tree.isScope(item) && this.opened.has(item)) {
       const inner = this.inside(item);
-      const width = Math.max(inner.width + 2 * PADDING, Math.min(textWidth(label) + 60, WIDEST));
+      const title = this.tree.isPlace(item) ? placeTitleWidth(label, small) : Math.min(textWidth(label) + 60, WIDEST);
+      const width = Math.max(inner.width + 2 * PADDING, title);
       return { item, inner, label, width, height: inner.height + HEADER + 2 * PADDING, x: 0, y: 0 };
     }
-    const small = this.subline(item);
     const isScope = this.tree.isScope(item);
-    const wanted = Math.max(textWidth(label) + (isScope ? 22 : 0), textWidth(small)) + TAG + 16;
+    const wanted = Math.max(textWidth(label) + (isScope ? 28 : 0), textWidth(small)) + TAG + 16;
     const width = Math.min(Math.max(wanted, isScope ? 140 : 90), WIDEST);
     return { item, inner: null, label, small, width, height: isScope ? SCOPE_HEIGHT : LEAF_HEIGHT, x: 0, y: 0 };
   }
@@ -174,9 +176,40 @@ class Layout {
   }
 }
 
+/** Return how wide an open device is so that its title can be read to its end. */
+function placeTitleWidth(label, detail) {
+  return Math.min(textWidth(`− ${label}`, 12, 600) + textWidth(detail) + 64, 2 * WIDEST);
+}
+
 /** Give boxes their places in layers and edges their points; return the size of it all. */
 function arrange(boxes, edges, ports) {
   if (!boxes.length) return { width: 0, height: 0 };
+  let graph = layered(boxes, edges, ports, []);
+  const bound = endsToBind(graph, boxes);
+  if (bound.length) graph = layered(boxes, edges, ports, bound);
+  for (const box of boxes) {
+    const { x, y } = graph.node(String(box.item));
+    box.x = x - box.width / 2;
+    box.y = y - box.height / 2;
+  }
+  const byItem = new Map(boxes.map((box) => [box.item, box]));
+  const layers = layersOf(boxes);
+  const dock = (end, side) => {
+    const box = byItem.get(end);
+    if (!box) return { ...graph.node(end), top: -Infinity, bottom: Infinity };
+    const middle = box.inner?.[side] === undefined ? box.width / 2 : (box.width - box.inner.width) / 2 + box.inner[side];
+    return { x: box.x + middle, top: box.y, bottom: box.y + box.height };
+  };
+  for (const edge of [...edges, ...ports]) {
+    const laid = graph.edge(String(edge.from), String(edge.to));
+    edge.points = upright(docked(laid.points, dock(edge.from, "out"), dock(edge.to, "in")), layers);
+    edge.labelAt = laid.x === undefined ? null : { x: laid.x, y: laid.y };
+  }
+  return normalised(boxes, [...edges, ...ports]);
+}
+
+/** Lay boxes out in layers; the edges `bound` are not drawn, and only keep their ends in order. */
+function layered(boxes, edges, ports, bound) {
   const graph = new dagre.graphlib.Graph();
   const ranker = edges.length + ports.length > 80 ? "tight-tree" : "network-simplex";
   graph.setGraph({ rankdir: "TB", nodesep: GAP, ranksep: 24, edgesep: 8, ranker });
@@ -189,25 +222,19 @@ function arrange(boxes, edges, ports) {
     const room = label && !ports.includes(edge) ? { width: textWidth(label, 12, 600) + 8, height: 16, labelpos: "c" } : {};
     graph.setEdge(String(edge.from), String(edge.to), { ...room });
   }
+  for (const [from, to] of bound) if (!graph.hasEdge(from, to)) graph.setEdge(from, to, { weight: 0 });
   dagre.layout(graph);
-  for (const box of boxes) {
-    const { x, y } = graph.node(String(box.item));
-    box.x = x - box.width / 2;
-    box.y = y - box.height / 2;
-  }
-  const byItem = new Map(boxes.map((box) => [box.item, box]));
-  const dock = (end, side) => {
-    const box = byItem.get(end);
-    if (!box) return { ...graph.node(end), top: -Infinity, bottom: Infinity };
-    const middle = box.inner?.[side] === undefined ? box.width / 2 : (box.width - box.inner.width) / 2 + box.inner[side];
-    return { x: box.x + middle, top: box.y, bottom: box.y + box.height };
-  };
-  for (const edge of [...edges, ...ports]) {
-    const laid = graph.edge(String(edge.from), String(edge.to));
-    edge.points = docked(laid.points, dock(edge.from, "out"), dock(edge.to, "in"));
-    edge.labelAt = laid.x === undefined ? null : { x: laid.x, y: laid.y };
-  }
-  return normalised(boxes, [...edges, ...ports]);
+  return graph;
+}
+
+/** List edges that keep boxes out of the way between the frame and where lines come in, or go out. */
+function endsToBind(graph, boxes) {
+  return ["in", "out"].flatMap((end) => {
+    const at = graph.node(end);
+    const beyond = at ? boxes.filter((box) => (graph.node(String(box.item)).y - at.y) * (end === "in" ? -1 : 1) > 0) : [];
+    const isHidden = beyond.some((box) => Math.abs(graph.node(String(box.item)).x - at.x) < box.width / 2 + APART);
+    return isHidden ? beyond.map((box) => (end === "in" ? [end, String(box.item)] : [String(box.item), end])) : [];
+  });
 }
 
 /** Let a line that runs down leave a box at its bottom and enter one at its top, where the lines inside end. */
@@ -216,6 +243,29 @@ function docked(points, from, to) {
   if (found[1].y > from.bottom) found[0] = { x: from.x, y: from.bottom };
   if (found.at(-2).y < to.top) found[found.length - 1] = { x: to.x, y: to.top };
   return found;
+}
+
+/** List the layers of boxes: those of a layer have one middle, however high they are. */
+function layersOf(boxes) {
+  const found = new Map();
+  for (const { y, height } of boxes) {
+    const middle = Math.round(y + height / 2);
+    const { top, bottom } = found.get(middle) ?? { top: y, bottom: y };
+    found.set(middle, { top: Math.min(top, y), bottom: Math.max(bottom, y + height) });
+  }
+  return [...found.values()];
+}
+
+/** Let lines go sideways between layers only: through a layer they run straight down or up, past its boxes. */
+function upright(points, layers) {
+  const isDown = points.at(-1).y > points[0].y;
+  return points.flatMap(({ x, y }, i) => {
+    const layer = layers.find(({ top, bottom }) => top - 1 < y && y < bottom + 1);
+    if (!layer) return [{ x, y }];
+    const [enters, leaves] = isDown ? [layer.top, layer.bottom] : [layer.bottom, layer.top];
+    const ends = i === 0 ? [y, leaves] : i === points.length - 1 ? [enters, y] : [enters, leaves];
+    return [...new Set(ends)].map((at) => ({ x, y: at }));
+  });
 }
 
 /** Move everything so that it begins at the origin. */
@@ -244,9 +294,8 @@ function led(ports, height) {
 function inRows(boxes, width, height) {
   if (!boxes.length) return { width, height };
   const tall = boxes.reduce((sum, box) => sum + box.height + GAP, -GAP);
-  if (height > width && tall <= height) return inColumn(boxes, width + (width ? GAP : 0), height);
-  const area = boxes.reduce((sum, box) => sum + (box.width + GAP) * (box.height + GAP), 0);
-  const limit = Math.max(width, Math.sqrt(area * 1.8));
+  if (height > width && tall <= height) return inColumns(boxes, width, height);
+  const limit = Math.max(width, Math.sqrt(areaOf(boxes) * 1.8));
   let [x, y, row] = [0, height ? height + GAP : 0, 0];
   let widest = width;
   for (const box of boxes) {
@@ -260,14 +309,21 @@ function inRows(boxes, width, height) {
   return { width: widest, height: y + row };
 }
 
-function inColumn(boxes, left, height) {
-  let y = 0;
+/** Put boxes without edges in columns beside the rest. */
+function inColumns(boxes, width, height) {
+  const limit = Math.max(height, Math.sqrt(areaOf(boxes) / 1.8), ...boxes.map((box) => box.height));
+  let [x, y, widest, tallest] = [width + (width ? GAP : 0), 0, width, height];
   for (const box of boxes) {
-    Object.assign(box, { x: left, y });
+    if (y && y + box.height > limit) { x = widest + GAP; y = 0; }
+    Object.assign(box, { x, y });
+    widest = Math.max(widest, x + box.width);
+    tallest = Math.max(tallest, y + box.height);
     y += box.height + GAP;
   }
-  return { width: left + Math.max(...boxes.map((box) => box.width)), height };
+  return { width: widest, height: tallest };
 }
+
+function areaOf(boxes) { return boxes.reduce((sum, box) => sum + (box.width + GAP) * (box.height + GAP), 0); }
 
 /** Spell what an edge copies between devices, "" for an edge that stays on one. */
 function edgeLabel(edge) {
