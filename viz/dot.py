@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 from collections import Counter
 from dataclasses import dataclass
 
@@ -63,7 +62,7 @@ def to_dot(figure: Figure, style: Style = SCREEN) -> str:
     samples = legend(figure) if figure.legend else ()
     if samples:
         add_legend(graph, figure, samples, names, style)
-    return enlarge_small(str(graph.source), math.ceil(style.least / style.scale))
+    return enlarge_small(str(graph.source), style.smallest)
 
 
 _EDGE_DEFAULTS = {"arrowsize": "0.7"}

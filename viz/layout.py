@@ -47,10 +47,12 @@ def draw(
 def measure_text(figure: Figure, style: Style, *, timeout_s: float = 60.0) -> float:
     """Return the size of a node's label on the page of a style, as a share of the size that the style wants.
 
-    It is an estimate where the figure is laid out in rows.
+    It is an estimate, without the room that lines take, where a figure in rows would be too small even so.
     """
     if figure.arrangement == "rows":
-        return estimate_scale(measure_parts(figure, style, timeout_s), style) / style.scale
+        text = estimate_scale(measure_parts(figure, style, timeout_s), style) / style.scale
+        if text < style.legible:
+            return text
     return scale_of(lay_out(figure, style, timeout_s), style) / style.scale
 
 

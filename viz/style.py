@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping
 from dataclasses import dataclass
 
@@ -46,6 +47,16 @@ class Style:
     def scale(self) -> float:
         """Return by what a drawing is scaled for its text to have the wanted size."""
         return self.text / _TEXT
+
+    @property
+    def smallest(self) -> int:
+        """Return the size of the smallest text in points before the drawing is scaled, 0 for any."""
+        return math.ceil(self.least / self.scale)
+
+    @property
+    def legible(self) -> float:
+        """Return the share of the wanted size that a node's label may have before any text is smaller than `least`."""
+        return self.least / (self.smallest * self.scale) if self.smallest else 0.0
 
 
 SCREEN = Style("screen")

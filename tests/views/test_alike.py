@@ -10,18 +10,30 @@ from simplace.views.figures.placement_figure import placement_figure
 from tests.views import graphs
 
 
-@pytest.mark.parametrize(("gpus", "drawn"), [(2, 3), (8, 9), (9, 2), (64, 2)])
+@pytest.mark.parametrize(("gpus", "drawn"), [(2, 3), (4, 5), (6, 7), (7, 2), (9, 2), (64, 2)])
 def test_many_devices_alike_are_one(gpus: int, drawn: int) -> None:
-    alike = figure_boxes(graphs.towers(gpus), 40)
+    alike = figure_boxes(Placed(graphs.towers(gpus)), 40)
     assert len(alike.devices) == drawn
     assert len(alike.stands_for) == gpus + 1
+
+
+def test_where_there_is_room_each_device_is_drawn() -> None:
+    placed = Placed(graphs.towers(6))
+    assert [len(figure_boxes(placed, limit).devices) for limit in (38, 39)] == [2, 7]
+
+
+@pytest.mark.parametrize("limit", [1, 3, 7, 20])
+def test_a_device_has_one_box_at_least_and_no_more_than_there_is_room_for(limit: int) -> None:
+    alike = figure_boxes(Placed(graphs.towers(2, layers=9)), limit)
+    assert len(alike.devices) == 3
+    assert len(alike.boxes) <= max(limit, 3)
 
 
 def test_a_device_that_differs_stands_alone() -> None:
     placement = graphs.towers(12)
     odd = next(i for i, name in enumerate(placement.graph.names) if name == "out_7")
     placement.graph.ops[odd] = "Exp"
-    families = figure_boxes(placement, 40).devices.values()
+    families = figure_boxes(Placed(placement), 40).devices.values()
     assert sorted(map(len, families)) == [1, 1, 11]
 
 

@@ -9,12 +9,14 @@ from hypothesis import strategies as st
 from simplace.result import Placed
 from simplace.views.figures.acyclic_groups import has_cycle, split_cycles
 from simplace.views.figures.overview_figure import overview_figure
+from simplace.views.figures.partition_figure import partition_figure
 from simplace.views.figures.placement_figure import placement_figure
 from tests.views import graphs
 from tests.views.drawn_cycles import is_drawn_acyclic
 from tests.worlds import constant, node, place
 
 SCOPES = ("", "dense/", "dense_1/", "model/conv/", "model/dense/", "gradient_tape/model/", "sgd/", "compile_loss/")
+FIGURES = (overview_figure, placement_figure, partition_figure)
 OPS = ("AddV2", "Mul", "Sub")
 
 
@@ -36,15 +38,18 @@ def dags(draw: st.DrawFn) -> list[str]:
 @given(dags(), st.integers(1, 40))
 def test_a_graph_without_cycles_is_drawn_without_cycles(lines: list[str], limit: int) -> None:
     placed = Placed(place(*lines))
-    for figure in (overview_figure(placed, limit), placement_figure(placed, limit)):
+    for draw_figure in FIGURES:
+        figure = draw_figure(placed, limit)
         assert is_drawn_acyclic(figure)
 
 
 @given(dags(), st.integers(1, 40))
-def test_an_overview_has_at_most_as_many_boxes_as_asked_for(lines: list[str], limit: int) -> None:
-    figure = overview_figure(Placed(place(*lines)), limit)
-    boxes = [one for one in figure.nodes if one.kind != "copy"]
-    assert len(boxes) <= max(limit, len(figure.groups))
+def test_a_figure_has_at_most_as_many_boxes_as_requested(lines: list[str], limit: int) -> None:
+    placed = Placed(place(*lines))
+    for draw_figure in FIGURES:
+        figure = draw_figure(placed, limit)
+        boxes = [one for one in figure.nodes if one.kind != "copy"]
+        assert len(boxes) <= max(limit, len(figure.groups))
 
 
 @given(dags())
@@ -71,5 +76,4 @@ def test_groups_are_split_or_joined_until_no_cycle_is_left(
 @pytest.mark.parametrize("limit", [6, 14, 24, 40])
 def test_a_training_step_is_drawn_without_cycles(limit: int) -> None:
     placed = Placed(graphs.training_step(40))
-    assert is_drawn_acyclic(placement_figure(placed, limit))
-    assert is_drawn_acyclic(overview_figure(placed, limit))
+    assert [is_drawn_acyclic(draw_figure(placed, limit)) for draw_figure in FIGURES] == [True, True, True]

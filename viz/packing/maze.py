@@ -11,7 +11,7 @@ from viz.packing.grid import Point, Rect
 
 _BEND, _CROSS, _SHARE, _RIM = 3.0, 4.0, 60.0, 3.0  # what a bend, a crossing, a shared step, one along a rim cost
 _OTHER_SIDE = 4.0  # what it costs to leave a box on another side than the one preferred
-_HASTE = 1.25  # how much an estimate counts of what is left of a way: more is quicker, and ways may be that longer
+HASTE = 1.25
 _STUB = 2  # units that a line runs straight out of a box
 _STEPS = ((1, 0), (-1, 0), (0, 1), (0, -1))
 _TURNS = ((0, 2, 3), (1, 2, 3), (2, 0, 1), (3, 0, 1))  # ways to go on from each way, by their places in `_STEPS`
@@ -19,7 +19,8 @@ _BACK = (1, 0, 3, 2)
 
 OUTSIDE = -1  # the room of what is in no device
 
-_State = tuple[int, int]  # a point, by number, and the way that leads to it
+_State = int  # four times a point, by number, and the way that leads to it
+_NONE: _State = -1  # before the first state of a way
 
 
 @dataclass(frozen=True, slots=True)
@@ -120,24 +121,27 @@ class Maze:
                 found[x + self._wide * y + k * step, 0 if y == v else 1] = None
         return list(found)
 
-    def route(self, starts: Sequence[Port], goals: Sequence[Port], rooms: frozenset[int]) -> list[Point] | None:
+    def route(
+        self, starts: Sequence[Port], goals: Sequence[Port], rooms: frozenset[int], haste: float = HASTE
+    ) -> list[Point] | None:
         """Return a cheap way from one of the ports to another, corner by corner; None where there is none.
 
         `rooms` are the devices that the line may run in, `OUTSIDE` among them where it may leave them. The search is A*
         over points with the way that leads to them; of several ways that cost the same it is the one found first.
+        `haste` is how much an estimate counts of what is left of a way: more is quicker, and ways may be that longer.
         """
         free = self._find_free(rooms)
         entries = self._lead_out(starts, free)
-        ends = {(at, _BACK[way]): found for (at, way), found in self._lead_out(goals, free).items()}
-        across, down = self._measure_distances(goals)
+        ends = {4 * (state >> 2) + _BACK[state & 3]: found for state, found in self._lead_out(goals, free).items()}
+        across, down = self._measure_distances(goals, haste)
         wide, steps, bends = self._wide, self._step_cost, self._bend_cost
         ways = tuple(x + wide * y for x, y in _STEPS)
-        queue: list[tuple[float, int, float, _State, _State | None]] = [
-            (cost + across[state[0] % wide] + down[state[0] // wide], i, cost, state, None)
+        queue: list[tuple[float, int, float, _State, _State]] = [
+            (cost + across[(state >> 2) % wide] + down[(state >> 2) // wide], i, cost, state, _NONE)
             for i, (state, (cost, _)) in enumerate(entries.items())
         ]
         heapify(queue)
-        came: dict[_State, _State | None] = {}
+        came: dict[_State, _State] = {}
         best, found, serial = float("inf"), None, len(queue)
         while queue:
             guess, _, cost, state, before = heappop(queue)
@@ -146,18 +150,18 @@ class Maze:
             if state in came:
                 continue
             came[state] = before
-            at, way = state
+            at, way = state >> 2, state & 3
             for turned in _TURNS[way]:
                 here = cost if turned == way else cost + bends[at]
-                end = ends.get((at, turned))
+                end = ends.get(4 * at + turned)
                 if end is not None and here + end[0] < best:
                     best, found = here + end[0], (state, end[1])
                 to = at + ways[turned]
-                if free[to] and (to, turned) not in came:
+                if free[to] and 4 * to + turned not in came:
                     more = here + steps[turned >> 1][to]
                     serial += 1
                     x, y = across[to % wide], down[to // wide]
-                    heappush(queue, (more + x + y + (_BEND if x and y else 0), serial, more, (to, turned), state))
+                    heappush(queue, (more + x + y + (_BEND if x and y else 0), serial, more, 4 * to + turned, state))
         return None if found is None else self._trace(*found, came, entries)
 
     def _find_free(self, rooms: frozenset[int]) -> bytearray:
@@ -179,28 +183,26 @@ class Maze:
                 continue
             cost = port.cost + sum(self._step_cost[port.way >> 1][at] for at in points)
             cost += _SHARE if self._find_lines(x + self._wide * y) else 0.0
-            state = points[-1], port.way
+            state = 4 * points[-1] + port.way
             if state not in found or cost < found[state][0]:
                 found[state] = cost, port
         return found
 
-    def _measure_distances(self, goals: Sequence[Port]) -> tuple[list[float], list[float]]:
-        """Return how far each column, and each row, is from the box of the goals, made longer by `_HASTE`."""
+    def _measure_distances(self, goals: Sequence[Port], haste: float) -> tuple[list[float], list[float]]:
+        """Return how far each column, and each row, is from the box of the goals, made longer by `haste`."""
         xs, ys = zip(*(port.at for port in goals), strict=True)
         high = len(self._room) // self._wide
-        across = [_HASTE * max(min(xs) - x - _STUB, x - max(xs) - _STUB, 0) for x in range(self._wide)]
-        return across, [_HASTE * max(min(ys) - y - _STUB, y - max(ys) - _STUB, 0) for y in range(high)]
+        across = [haste * max(min(xs) - x - _STUB, x - max(xs) - _STUB, 0) for x in range(self._wide)]
+        return across, [haste * max(min(ys) - y - _STUB, y - max(ys) - _STUB, 0) for y in range(high)]
 
     def _trace(
-        self, state: _State, end: Port, came: Mapping[_State, _State | None],
-        entries: Mapping[_State, tuple[float, Port]],
-    ) -> list[Point]:  # fmt: skip
+        self, state: _State, end: Port, came: Mapping[_State, _State], entries: Mapping[_State, tuple[float, Port]]
+    ) -> list[Point]:
         """Return the corners of a way, walked back from the state before its end."""
-        points = [end.at]
-        step: _State | None = state
-        while step is not None:
-            points.append((step[0] % self._wide, step[0] // self._wide))
-            first, step = step, came[step]
+        points, first = [end.at], state
+        while state != _NONE:
+            points.append(((state >> 2) % self._wide, (state >> 2) // self._wide))
+            first, state = state, came[state]
         points.append(entries[first][1].at)
         return drop_middles(points[::-1])
 

@@ -36,6 +36,9 @@ from viz.style import SCREEN, Style
 _CORNER = 5.0  # points: the radius of a bend
 _ARROW = 10.0  # points: the length of an arrowhead of size 1
 _ROUND = ("argument", "result")
+_HOUSE = ((-0.5, -0.155), (0.0, -0.5), (0.5, -0.155), (0.5, 0.404), (-0.5, 0.404))  # as Graphviz draws it: corners from
+# the middle, in widths and heights, `y` downwards
+_CORNERS = {"receive": _HOUSE, "send": tuple((x, -y) for x, y in _HOUSE)}
 
 PointF = tuple[float, float]
 
@@ -60,7 +63,7 @@ class _Writer:
         self._add_nodes()
         self._add_edges()
         self._add_legend()
-        return enlarge_small(str(self.graph.source), math.ceil(self.style.least / self.style.scale))
+        return enlarge_small(str(self.graph.source), self.style.smallest)
 
     def _graph_attributes(self) -> dict[str, str]:
         page, style = self.page, self.style
@@ -165,13 +168,15 @@ class _Writer:
         self.graph.edge(source, target, **attributes, pos=" ".join([*ends, knots]))
 
     def _to_points(self, path: Sequence[Point]) -> list[PointF]:
-        """Return the corners in points; at a round node the ends are at its outline, not at the box around it."""
+        """Return the corners in points; at a node that is no box the ends are at its outline, not the box around it."""
         points = [(self.page.left + x * UNIT, self.page.top + y * UNIT) for x, y in path]
         for end, beside in ((0, 1), (-1, -2)):
             for node in self.figure.nodes:
                 rect = self.found.nodes[node.id]
                 if node.kind in _ROUND and rect.holds(path[end]):
                     points[end] = _pull_in(points[end], points[beside], self._box(rect))
+                elif node.kind in _CORNERS and rect.holds(path[end]):
+                    points[end] = meet_outline(points[end], points[beside], self._box(rect), _CORNERS[node.kind])
         return points
 
     def _add_legend(self) -> None:
@@ -209,6 +214,30 @@ def _pull_in(end: PointF, beside: PointF, box: tuple[float, float, float, float]
         return end[0], y + math.copysign(reach, end[1] - y)
     reach = a * math.sqrt(max(1 - ((end[1] - y) / b) ** 2, 0))
     return x + math.copysign(reach, end[0] - x), end[1]
+
+
+def meet_outline(
+    end: PointF, beside: PointF, box: tuple[float, float, float, float], corners: Sequence[PointF]
+) -> PointF:
+    """Return where a line that ends at the box around a polygon meets the polygon; its end if it passes by.
+
+    >>> meet_outline((5, 0), (5, -9), (0, 0, 20, 10), [(-0.5, 0), (0, -0.5), (0.5, 0)])
+    (5, 2.5)
+    """
+    x, y, wide, high = (box[0] + box[2]) / 2, (box[1] + box[3]) / 2, box[2] - box[0], box[3] - box[1]
+    outline = [(x + across * wide, y + down * high) for across, down in corners]
+    is_upright = end[0] == beside[0]
+    fixed, along = (0, 1) if is_upright else (1, 0)
+    met = []
+    for one, other in zip(outline, [*outline[1:], outline[0]], strict=True):
+        low, high = sorted((one[fixed], other[fixed]))
+        if low <= end[fixed] <= high and low < high:
+            share = (end[fixed] - one[fixed]) / (other[fixed] - one[fixed])
+            met.append(one[along] + share * (other[along] - one[along]))
+    if not met:
+        return end
+    nearest = min(met, key=lambda at: abs(at - end[along]))
+    return (end[0], nearest) if is_upright else (nearest, end[1])
 
 
 def bend_corners(points: Sequence[PointF], radius: float = _CORNER) -> list[PointF]:

@@ -3,14 +3,16 @@
 from __future__ import annotations
 
 import itertools
+import math
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
 from viz.packing.grid import Point, Rect
-from viz.packing.maze import OUTSIDE, Maze, Port, list_ports
+from viz.packing.maze import HASTE, OUTSIDE, Maze, Port, list_ports
 from viz.packing.parts import Arrangement, Parts
 
-_ROUNDS = 2  # in which lines that meet others are routed anew
+_EFFORTS = ((60, 2, HASTE), (100, 1, HASTE), (math.inf, 1, 2.0))  # up to so many lines: rounds in which lines that
+# meet others are routed anew, and the haste of each search: of many lines some cross in any case
 _ROUND_SHARE = 4  # of a round shape's side: a line ends no nearer to a corner
 _RING = 5  # units around everything, for lines
 
@@ -72,13 +74,14 @@ def route_wires(
             )
     order = sorted(tasks, key=lambda key: (OUTSIDE in tasks[key][2], _measure_gap(*tasks[key][:2]), key))
     lines: dict[Key, list[Point]] = {}
-    for number in range(1 + _ROUNDS):
+    rounds, haste = next((rounds, haste) for most, rounds, haste in _EFFORTS if len(order) <= most)
+    for number in range(1 + rounds):
         for i, key in enumerate(order):
             if number:
                 if not maze.meets_another(i, lines[key]):
                     continue
                 maze.remove(i, lines[key])
-            path = maze.route(*tasks[key])
+            path = maze.route(*tasks[key], haste)
             if path is None:
                 return None
             lines[key] = path

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Hashable, Iterable, Mapping, Sequence
 
 import networkx as nx
 
@@ -83,7 +83,7 @@ def sort_groups(groups: Sequence[Sequence[int]], edges: Iterable[Ends]) -> list[
     return [list(groups[i]) for i in nx.lexicographical_topological_sort(graph)]
 
 
-def has_cycle(edges: Iterable[Ends]) -> bool:
+def has_cycle(edges: Iterable[tuple[Hashable, Hashable]]) -> bool:
     """Return whether edges make a cycle.
 
     >>> has_cycle([(0, 1), (1, 2)]), has_cycle([(0, 1), (1, 0)])

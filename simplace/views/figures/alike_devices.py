@@ -8,13 +8,16 @@ from dataclasses import dataclass
 
 from simplace.placement.placement import Placement
 from simplace.program.known_names import strip_number
+from simplace.result import Placed
 from simplace.views.figures.boxes import Box, group_into_boxes
 
 _BETWEEN = ("/", ", ", " … ")  # names in the text of a box
 _NAMES = re.compile(f"({'|'.join(_BETWEEN)})")
 _DRAWN = 9  # devices that a figure takes
 _TASKS = 4  # tasks: of so many, devices are drawn as one only within each
-_BOXES_EACH, _ROOM_FOR_ALL = 6, 60  # boxes that each device may have, as long as all have no more than that
+_BOXES_EACH = 6  # where a figure has fewer boxes for each device, those alike are drawn as one
+FEW_ALIKE = 3  # devices: from so many on, those alike are
+_SHARES = (2, 4, 8)  # of the boxes that all devices would have, if each had as many as a figure may: tried in turn
 
 
 @dataclass(frozen=True, slots=True)
@@ -35,22 +38,35 @@ class Alike:
         return {device: first for first, family in self.devices.items() for device in family}
 
 
-def figure_boxes(placement: Placement, limit: int) -> Alike:
-    """Return at most `limit` boxes, or some more where many different devices share them."""
-    devices = len({decision.device for decision in placement.decisions.values()})
-    if devices > _DRAWN:
-        found = fold_alike(placement, *group_into_boxes(placement, limit * devices // 2))
+def figure_boxes(placed: Placed, limit: int) -> Alike:
+    """Return at most `limit` boxes, or one a device where these are more.
+
+    Each device is drawn where there are few, and where `limit` leaves some boxes to each or all ops are drawn one by
+    one. Else of three or more that are alike one is drawn, with as much detail as there is room for then.
+    """
+    devices = len({decision.device for decision in placed.placement.decisions.values()})
+    whole = _fold(placed, limit, least=devices + 1)
+    if devices <= _DRAWN and (devices * _BOXES_EACH <= limit or len(whole.boxes) == len(whole.drawn)):
+        return whole
+    found = whole
+    for room in (*(limit * devices // share for share in _SHARES), limit, 1):
+        found = _fold(placed, room, FEW_ALIKE if devices <= _DRAWN else 2)
         if len(found.boxes) <= limit:
-            return found
-    return fold_alike(placement, *group_into_boxes(placement, max(limit, min(devices * _BOXES_EACH, _ROOM_FOR_ALL))))
+            break
+    return found
+
+
+def _fold(placed: Placed, room: int, least: int) -> Alike:
+    copied = frozenset((copy.source, copy.target) for copy in placed.crossing)
+    return fold_alike(placed.placement, *group_into_boxes(placed.placement, room), most=1, least=least, copied=copied)
 
 
 def fold_alike(
     placement: Placement,
     made: list[Box],
     box_of: Mapping[int, int],
-    most: int = _DRAWN,
-    least: int = 2,
+    most: int = FEW_ALIKE - 1,
+    least: int = FEW_ALIKE,
     copied: frozenset[tuple[str, str]] = frozenset(),
 ) -> Alike:
     """Return boxes in which one device stands for all whose boxes have the same labels, numbers in names aside.

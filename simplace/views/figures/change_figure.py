@@ -25,7 +25,7 @@ def change_figure(change: ProgramChanges, limit: int = 40) -> Figure:
 
 def detailed_change_figure(change: ProgramChanges, limit: int = 40) -> Figure:
     """Return the device graph after the change, with moved nodes marked by their old device, and new nodes."""
-    boxes = figure_boxes(change.after.placement, limit)
+    boxes = figure_boxes(change.after, limit)
     return _mark_figure(change, placement_figure(change.after, limit), boxes)
 
 

@@ -47,9 +47,8 @@ def fit_boxes(make: Callable[[int], Figure], style: str, limit: int) -> Figure:
     figures: list[tuple[float, Figure]] = []
     if not found.least:
         return make(limit)
-    for boxes in dict.fromkeys(
-        max(limit * share // _TRIED, min(found.fewest, limit)) for share in range(_TRIED, -1, -1)
-    ):
+    shares = (max(limit * share // _TRIED, min(found.fewest, limit)) for share in range(_TRIED, -1, -1))
+    for boxes in dict.fromkeys((*shares, 1)):
         figure = make(boxes)
         if figures and figure == figures[-1][1]:
             continue
@@ -57,8 +56,8 @@ def fit_boxes(make: Callable[[int], Figure], style: str, limit: int) -> Figure:
             figures.append((measure_text(figure, found), figure))
         except LayoutError:
             return make(limit)  # which drawing will refuse with a reason, or write as DOT
-        if figures[-1][0] >= 1:
-            break
+        if figures[-1][0] >= found.legible:
+            return figure
     return max(figures, key=lambda pair: round(pair[0], 3))[1]
 
 

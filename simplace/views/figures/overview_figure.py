@@ -34,7 +34,6 @@ from viz import Edge, Figure, Node
 _FEW = 16  # ops: so many are drawn one by one
 MOST = 40  # boxes of an overview
 _LARGEST = 30  # doublings from 1 B to the bytes that the widest line stands for
-_ALIKE = 3  # devices: from so many on, those alike are drawn as one
 
 
 def overview_figure(placed: Placed, limit: int = MOST) -> Figure:
@@ -58,7 +57,7 @@ def overview_figure(placed: Placed, limit: int = MOST) -> Figure:
 def overview_boxes(placed: Placed, limit: int = MOST) -> Alike:
     """Return the boxes of `overview_figure`."""
     if placed.placement.refusal is not None:
-        return figure_boxes(placed.placement, limit)
+        return figure_boxes(placed, limit)
     graph = DrawnGraph.of(placed.placement)
     return choose_overview_boxes(placed, graph, find_parts(graph), limit)[0]
 
@@ -91,7 +90,7 @@ def _fold_few(placed: Placed, graph: DrawnGraph, limit: int) -> Alike | None:
 
 def _fold(placed: Placed, made: list[Box], box_of: dict[int, int]) -> Alike:
     copied = frozenset((copy.source, copy.target) for copy in placed.crossing)
-    return fold_alike(placed.placement, made, box_of, most=_ALIKE - 1, least=_ALIKE, copied=copied)
+    return fold_alike(placed.placement, made, box_of, copied=copied)
 
 
 def _draw_parts(placed: Placed, alike: Alike, title: str, lead: list[str]) -> Figure:

@@ -2,64 +2,91 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from collections import Counter
+from collections.abc import Iterator
+from dataclasses import dataclass, replace
+from typing import Literal
 
-from simplace.partition.transfers import Copy, MemoryTypes
+from simplace.partition.transfers import Copy
 from simplace.placement.placement import Placement
 from simplace.result import Placed
+from simplace.views.figures.acyclic_groups import has_cycle
 from simplace.views.figures.alike_devices import Alike, figure_boxes
 from simplace.views.figures.box_edges import without_implied
 from simplace.views.figures.captions import describe_placement
-from simplace.views.figures.placement_figure import box_node, device_group, number_devices, what_is_copied
+from simplace.views.figures.placement_figure import arrange_in_rows, draw_devices, draw_nodes, what_is_copied
 from simplace.views.text import quantities
 from simplace.views.text.traffic_phrases import list_traffic
-from viz import Edge, Figure, Node
+from viz import Edge, EdgeKind, Figure, Node
 
-_ONE_BY_ONE = 20  # transfers that are drawn as a pair each; more are put together by the boxes at their ends
+_ONE_BY_ONE = 20  # transfers that are drawn as a pair each; more are put together by what they join
+_QUARTERS = 4  # of the boxes of a figure: what sends and receives leave is tried in such steps
+
+# What a send and a receive are drawn for: a transfer, those of two boxes, of two devices; all of a device share one in
+# "ends"; in "counts" they are only counted in the boxes.
+_Joined = Literal["transfer", "boxes", "devices", "ends", "counts"]
 
 
 @dataclass(frozen=True, slots=True)
 class _Pair:
-    """Record of the transfers that one send and one receive stand for, with the boxes at both ends."""
+    """Record of the transfers between one send and one receive, with the boxes at both ends.
 
-    source: int
+    `send` and `receive` are the ids of what is drawn for them, those of the boxes where nothing else is.
+    """
+
+    send: str
+    receive: str
+    sources: tuple[int, ...]
     targets: tuple[int, ...]
     copies: tuple[Copy, ...]
 
 
 def partition_figure(placed: Placed, limit: int = 40) -> Figure:
-    """Return the subgraphs in at most about `limit` boxes besides the sends and receives.
+    """Return the subgraphs in at most `limit` boxes, sends and receives included, or one a device if these are more.
 
     Each transfer between devices, or between the two memories of one, has its send and its receive; many are put
-    together by the boxes that they join.
+    together by the boxes that they join, or else by the devices. Where that is too much, boxes say how many they have.
     """
     placement = placed.placement
-    alike = figure_boxes(placement, limit)
-    made, box_of = alike.boxes, alike.box_of
-    pairs = _pair_transfers(placed.copies, box_of, alike.stands_for)
-    memory = MemoryTypes(placement.placed)
-    members: list[list[int]] = [[] for _ in made]
-    for node, number in box_of.items():
-        members[number].append(node)
-    cut = [
-        _drawn_pair(placement, pair, i, made[pair.source].device, made[pair.targets[0]].device)
-        for i, pair in enumerate(pairs, 1)
-    ]
-    return Figure(
+    alike, pairs = _choose_detail(placed, limit)
+    local = _find_local_edges(placement, alike, pairs)
+    closing = _find_closing(pairs, local)
+    figure = Figure(
         title=f"{placed.title}, partitioned into {quantities.format_count(len(alike.stands_for), 'subgraph')}",
         caption=_write_caption(placed, sum(len(pair.copies) for pair in pairs)),
-        groups=tuple(
-            device_group(placed, alike.devices[name], i)
-            for i, name in number_devices(placement)
-            if name in alike.devices
+        groups=draw_devices(placed, alike),
+        nodes=(*_draw_boxes(placed, alike, pairs), *_draw_ends(placement, alike, pairs)),
+        edges=(
+            *(_draw_transfer(pair, i in closing) for i, pair in enumerate(pairs)),
+            *_draw_edges(pairs),
+            *(Edge(str(one), str(other), "data", "", count) for (one, other), count in sorted(local.items())),
         ),
-        nodes=(
-            *(box_node(placement, memory, str(i), box, members[i]) for i, box in enumerate(made)),
-            *(node for nodes, _ in cut for node in nodes),
-        ),
-        edges=(*(edge for _, edges in cut for edge in edges), *_local_edges(placement, alike, pairs)),
         description=describe_placement(placed, "Partition"),
     )
+    return arrange_in_rows(figure)
+
+
+def _choose_detail(placed: Placed, limit: int) -> tuple[Alike, list[_Pair]]:
+    """Return the boxes and the pairs of the most detailed figure that has at most `limit` of both."""
+    made: dict[int, Alike] = {}
+    for room, joined in _list_details(limit, len(placed.copies)):
+        alike = made[room] if room in made else made.setdefault(room, figure_boxes(placed, room))
+        pairs = _pair_transfers(placed.copies, alike, joined)
+        drawn = {*map(str, range(len(alike.boxes))), *(end for pair in pairs for end in (pair.send, pair.receive))}
+        if len(drawn) <= limit:
+            break
+    return alike, pairs
+
+
+def _list_details(limit: int, copies: int) -> Iterator[tuple[int, _Joined]]:
+    """Yield how many boxes there may be besides sends and receives, and how these are put together."""
+    rooms = [max(limit * quarters // _QUARTERS, 1) for quarters in range(_QUARTERS, 0, -1)]
+    if copies <= _ONE_BY_ONE:
+        yield from ((room, "transfer") for room in rooms[:-1])
+    yield from ((room, "boxes") for room in rooms[:-1])
+    yield from ((room, "devices") for room in rooms)
+    yield from ((room, "ends") for room in (*rooms, 1))
+    yield 1, "counts"
 
 
 def _write_caption(placed: Placed, drawn: int) -> str:
@@ -69,43 +96,92 @@ def _write_caption(placed: Placed, drawn: int) -> str:
     return " · ".join(parts)
 
 
-def _pair_transfers(copies: list[Copy], box_of: dict[int, int], stands_for: dict[str, str]) -> list[_Pair]:
-    groups: dict[tuple[object, ...], list[Copy]] = {}
+def _pair_transfers(copies: list[Copy], alike: Alike, joined: _Joined) -> list[_Pair]:
+    box_of, groups = alike.box_of, dict[tuple[object, ...], list[Copy]]()
+    stands_for = alike.stands_for
     for i, copy in enumerate(copies):
         if copy.producer not in box_of or not any(node in box_of for node in copy.consumers):
             continue
-        one_by_one = len(copies) <= _ONE_BY_ONE
-        end = stands_for.get(copy.target, copy.target)
-        key = (i,) if one_by_one else (box_of[copy.producer], end, copy.is_control, copy.target_memory)
-        groups.setdefault(key, []).append(copy)
-    pairs = [_make_pair(group, box_of) for group in groups.values()]
-    return [pair for pair in pairs if pair.targets != (pair.source,)]  # between nodes that are drawn as one
+        start, end = (stands_for.get(device, device) for device in (copy.source, copy.target))
+        kind = copy.is_control, copy.source_memory, copy.target_memory
+        keys = {"transfer": (i,), "boxes": (box_of[copy.producer], end, *kind), "devices": (start, end, *kind)}
+        groups.setdefault(keys.get(joined, (start, end, copy.is_control)), []).append(copy)
+    pairs = []
+    for number, group in enumerate(groups.values(), 1):
+        start, end = (stands_for.get(device, device) for device in (group[0].source, group[0].target))
+        ids = (start, end) if joined == "ends" else (number, number)
+        pair = _make_pair(group, box_of, f"send {ids[0]}", f"receive {ids[1]}")
+        inside = replace(pair, send=str(pair.sources[0]), receive=str(pair.targets[0]))
+        pairs.append(inside if joined == "counts" else pair)
+    return [pair for pair in pairs if pair.targets != pair.sources]  # between nodes that are drawn as one
 
 
-def _make_pair(copies: list[Copy], box_of: dict[int, int]) -> _Pair:
+def _make_pair(copies: list[Copy], box_of: dict[int, int], send: str, receive: str) -> _Pair:
+    sources = sorted({box_of[copy.producer] for copy in copies})
     targets = sorted({box_of[node] for copy in copies for node in copy.consumers if node in box_of})
-    return _Pair(box_of[copies[0].producer], tuple(targets), tuple(copies))
+    return _Pair(send, receive, tuple(sources), tuple(targets), tuple(copies))
 
 
-def _drawn_pair(placement: Placement, pair: _Pair, number: int, home: str, goal: str) -> tuple[list[Node], list[Edge]]:
-    first, count = pair.copies[0], len(pair.copies)
-    send, receive = f"send {number}", f"receive {number}"
-    tensors = {copy.tensor for copy in pair.copies}
-    what = first.tensor if len(tensors) == 1 else quantities.format_count(len(tensors), "tensor")
-    times = f" ×{count}" if count > 1 else ""
-    nodes = [
-        Node(send, _name_op(placement, first, "Send") + times, what, home, "send"),
-        Node(receive, _name_op(placement, first, "Recv") + times, what, goal, "receive"),
-    ]
-    kind, size = ("control signal", "") if first.is_control else what_is_copied(pair.copies)
+def _find_closing(pairs: list[_Pair], local: dict[tuple[int, int], int]) -> set[int]:
+    """Return the places of pairs that would close a cycle of boxes which has none without sends and receives."""
+    drawn: list[tuple[str, str]] = [(str(one), str(other)) for one, other in local]
+    if has_cycle(drawn):
+        return set()
+    drawn += [(str(source), pair.send) for pair in pairs for source in pair.sources if str(source) != pair.send]
+    drawn += [(pair.receive, str(target)) for pair in pairs for target in pair.targets if str(target) != pair.receive]
+    closing = set()
+    for i, pair in enumerate(pairs):
+        if has_cycle([*drawn, (pair.send, pair.receive)]):
+            closing.add(i)
+        else:
+            drawn.append((pair.send, pair.receive))
+    return closing
+
+
+def _draw_boxes(placed: Placed, alike: Alike, pairs: list[_Pair]) -> list[Node]:
+    """Return the nodes of the boxes; those that sends and receives are only counted in say how many."""
+    counts: dict[str, Counter[str]] = {}
+    for pair in pairs:
+        counts.setdefault(pair.receive, Counter())["_Recv"] += len(pair.copies)
+        counts.setdefault(pair.send, Counter())["_Send"] += len(pair.copies)
+    said = {end: ", ".join(f"{op} ×{count}" for op, count in found.items()) for end, found in counts.items()}
+    return [replace(box, sublabel=said.get(box.id, box.sublabel)) for box in draw_nodes(placed, alike)]
+
+
+def _draw_ends(placement: Placement, alike: Alike, pairs: list[_Pair]) -> Iterator[Node]:
+    """Yield the sends and receives, each with the number of its transfers."""
+    ends: dict[str, list[tuple[Copy, int]]] = {}
+    for pair in pairs:
+        ends.setdefault(pair.send, []).extend((copy, pair.sources[0]) for copy in pair.copies)
+        ends.setdefault(pair.receive, []).extend((copy, pair.targets[0]) for copy in pair.copies)
+    is_named = len({pair.send for pair in pairs}) == len(pairs)  # else there is little room
+    for end, found in ((end, found) for end, found in ends.items() if not end.isdecimal()):
+        (first, box), count = found[0], len(found)
+        tensors = {copy.tensor for copy, _ in found}
+        what = first.tensor if len(tensors) == 1 and is_named else quantities.format_count(len(tensors), "tensor")
+        is_send = end.startswith("send")
+        name = _name_op(placement, first, "Send" if is_send else "Recv") + (f" ×{count}" if count > 1 else "")
+        yield Node(end, name, what, alike.boxes[box].device, "send" if is_send else "receive")
+
+
+def _draw_transfer(pair: _Pair, closes: bool) -> Edge:
+    """Return the edge from a send to its receive; one that closes a cycle joins devices, not boxes."""
+    is_control = pair.copies[0].is_control
+    kind, size = ("control signal", "") if is_control else what_is_copied(pair.copies)
     label = f"{kind} · {size}" if size else kind
-    before, after = ("control", "control") if first.is_control else ("data", "data")
-    edges = [
-        Edge(str(pair.source), send, before, count=count),  # type: ignore[arg-type]
-        Edge(send, receive, "copy", label, count),
-        *(Edge(receive, str(target), after) for target in pair.targets),  # type: ignore[arg-type]
-    ]
-    return nodes, edges
+    return Edge(pair.send, pair.receive, "copy", label, len(pair.copies), closes, closes)
+
+
+def _draw_edges(pairs: list[_Pair]) -> Iterator[Edge]:
+    """Yield the edges to sends and from receives, one between two boxes."""
+    found: dict[tuple[str, str, EdgeKind], int] = {}
+    for pair in pairs:
+        kind: EdgeKind = "control" if pair.copies[0].is_control else "data"
+        ends = [(str(source), pair.send) for source in pair.sources]
+        ends += [(pair.receive, str(target)) for target in pair.targets]
+        for one, other in ends:
+            found[one, other, kind] = found.get((one, other, kind), 0) + 1
+    yield from (Edge(one, other, kind, count=count) for (one, other, kind), count in found.items() if one != other)
 
 
 def _name_op(placement: Placement, copy: Copy, what: str) -> str:
@@ -115,16 +191,14 @@ def _name_op(placement: Placement, copy: Copy, what: str) -> str:
     return f"_Host{what}" if on_host else f"_{what}"
 
 
-def _local_edges(placement: Placement, alike: Alike, pairs: list[_Pair]) -> list[Edge]:
+def _find_local_edges(placement: Placement, alike: Alike, pairs: list[_Pair]) -> dict[tuple[int, int], int]:
     """Return the data edges that need no transfer; between collapsed boxes without those that longer paths imply."""
     graph, box_of = placement.graph, alike.box_of
-    sent = {(pair.source, target) for pair in pairs for target in pair.targets}
+    sent = {(source, target) for pair in pairs for source in pair.sources for target in pair.targets}
     found: dict[tuple[int, int], int] = {}
     for source, slot, target in zip(graph.edge_src, graph.edge_src_slot, graph.edge_dst, strict=True):
         ends = box_of.get(source, -1), box_of.get(target, -1)
         if slot < 0 or -1 in ends or ends[0] == ends[1] or ends in sent:
             continue
         found[ends] = found.get(ends, 0) + 1
-    if len(alike.drawn) > len(alike.boxes):
-        found = without_implied(found, set(found))
-    return [Edge(str(one), str(other), "data", "", count) for (one, other), count in sorted(found.items())]
+    return without_implied(found, set(found)) if len(alike.drawn) > len(alike.boxes) else found

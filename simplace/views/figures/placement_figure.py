@@ -23,18 +23,22 @@ from viz import Edge, Figure, Group, Node
 _KINDS = ("data", "control")
 _BADGES = 3  # devices of a type from which on their nodes have badges: their colours are hard to tell apart
 _CONTROL_LIMIT = 12  # control edges drawn; more would hide the data
-_ROUTED = 64  # lines: more of them take long to route, and Graphviz lays the figure out in ranks
+_ROUTED = 160  # lines: more of them take long to route, and Graphviz lays the figure out in ranks
 
 
 def placement_figure(placed: Placed, limit: int = 40) -> Figure:
-    """Return the device graph of one program in at most `limit` boxes, or some more where many devices share them.
+    """Return the device graph of one program in at most `limit` boxes, or one box a device where these are more.
 
     Every copy between devices is in the `count` of one edge of kind "copy". Where several boxes read one copy, a node
     of kind "copy" stands for it on their device. Of many devices, those alike are drawn as one. Of a refused
     placement, the nodes that could not be placed lie outside all devices. Devices stand in rows, in their order, unless
     there are too many lines to route around all boxes.
     """
-    figure = draw_boxes(placed, figure_boxes(placed.placement, limit), write_title(placed))
+    return arrange_in_rows(draw_boxes(placed, figure_boxes(placed, limit), write_title(placed)))
+
+
+def arrange_in_rows(figure: Figure) -> Figure:
+    """Return a figure in rows of devices, in their order, or as it is where it has too many lines to route."""
     return replace(figure, arrangement="rows") if len(figure.edges) <= _ROUTED else figure
 
 
