@@ -115,6 +115,15 @@ def time_collective(
 _SHARP = 8.0  # how abruptly the faster protocol wins
 
 
+def reach_peer(fabric: Fabric, c: Constants) -> float:
+    """Return the bytes a second that a copy between two GPUs reaches: as much as a ring of two, which is such copies.
+
+    >>> round(reach_peer(Fabric("host", 15.75 * GB), {"host": 0.4, "host_shared": 0.02}) / GB, 2)
+    6.3
+    """
+    return float(_reach_rings(2, fabric, c))
+
+
 def _reach_rings(gpus: int, fabric: Fabric, c: Constants) -> float:
     """Return the bytes a second that each GPU sends in all rings together."""
     if fabric.network:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass, field, replace
 from typing import Any
 
-from simplace.costs.collectives import count_whole_bytes, find_fabric, time_collective
+from simplace.costs.collectives import count_whole_bytes, find_fabric, reach_peer, time_collective
 from simplace.costs.cost_model import Bound, CollectiveCall, Fixed, KernelCost, OpCall, Overheads
 from simplace.costs.gpu_constants import GpuConstants, read_constants
 from simplace.costs.gpu_convolutions import Convolution, Pass, time_convolution
@@ -65,8 +65,11 @@ class ModelledCosts:
         return self.roofline.clock
 
     def copy(self, size: int, source: str, target: str) -> float:
-        """Estimate a copy."""
-        return self.roofline.copy(size, source, target)
+        """Estimate a copy: between two GPUs at the rate that NCCL's rings reach there, so that both compare."""
+        if source != "GPU" or target != "GPU":
+            return self.roofline.copy(size, source, target)
+        rate = reach_peer(find_fabric(self.sheet), self.constants.groups["collectives"])
+        return self.roofline.hardware.peer_link.latency_s + size / rate
 
     def assume_error(self, what: Fixed) -> float:
         """Return how far off copies or fixed times are taken to be."""

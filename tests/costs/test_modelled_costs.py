@@ -6,7 +6,7 @@ from collections import Counter
 
 import pytest
 
-from simplace.costs.cost_model import KernelCost, OpCall, Tensor
+from simplace.costs.cost_model import CollectiveCall, KernelCost, OpCall, Tensor
 from simplace.costs.gpu_constants import GpuConstants, format_constants, read_constants
 from simplace.costs.modelled_costs import make_modelled_costs
 from simplace.costs.op_work import make_tensor
@@ -139,6 +139,14 @@ def test_an_op_is_priced_in_few_steps() -> None:
     finally:
         sys.setprofile(before)
     assert made["call"] + made["c_call"] < 200 * len(calls)
+
+
+@pytest.mark.parametrize("gpu", ["a100", "v100", "t4", "l4"])
+def test_a_copy_between_gpus_is_no_faster_than_what_an_all_reduce_sends(gpu: str) -> None:
+    costs, size = make_modelled_costs(gpu), 10**9
+    reduced = costs.collective(CollectiveCall("all_reduce", size, 2, "GPU")).device_s
+    assert costs.copy(size, "GPU", "GPU") == pytest.approx(reduced, rel=0.1)  # of two GPUs each sends all it has
+    assert costs.copy(size, "CPU", "GPU") == make_roofline(gpu).copy(size, "CPU", "GPU")
 
 
 def test_constants_survive_a_round_trip() -> None:
