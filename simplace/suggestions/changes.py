@@ -170,6 +170,14 @@ class OneDeviceStrategy(Change):
 
 
 @dataclass(frozen=True, kw_only=True)
+class OtherReduction(Change):
+    """Another way to sum up the gradients of replicas: classes of `tf.distribute`, `before` "" for its own choice."""
+
+    before: str
+    after: str
+
+
+@dataclass(frozen=True, kw_only=True)
 class MirroredReplicas(Change):
     """`tf.distribute.MirroredStrategy` for a Keras model: on each GPU a replica, which takes its part of a batch.
 
@@ -224,7 +232,7 @@ KINDS: Mapping[type[Change], str] = {
     ParallelMap: "parallel-map", PrefetchToDevice: "prefetch-to-device", ThreadSettings: "threads",
     ColocatedGradients: "colocated-gradients", OtherType: "data-type", MixedPrecision: "mixed-precision",
     OtherBatch: "batch", OneDeviceStrategy: "one-device-strategy",
-    MirroredReplicas: "mirrored-strategy", XlaCompilation: "compiled-by-xla",
+    OtherReduction: "reduction", MirroredReplicas: "mirrored-strategy", XlaCompilation: "compiled-by-xla",
     NoXlaCompilation: "not-compiled-by-xla", Several: "several",
 }  # fmt: skip
 
@@ -252,14 +260,14 @@ def join_changes(*changes: Change) -> Several:
 
 
 def _supersede(parts: Sequence[Change], later: Change) -> Iterator[Change]:
-    """Yield the parts and a later one, which takes the place of one that names a device, or a batch, at its line."""
+    """Yield the parts and a later one, in place of one that names a device, a batch or a reduction at its line."""
     for part in parts:
         same = type(part) is type(later) and part.at == later.at
         if same and isinstance(part, ScopeDevice) and isinstance(later, ScopeDevice):
             variables = tuple(dict.fromkeys(part.variables + later.variables))
             later = replace(later, before=part.before, variables=variables)
-        elif same and isinstance(part, OtherBatch) and isinstance(later, OtherBatch):
-            later = replace(later, before=part.before)
+        elif same and isinstance(part, (OtherBatch, OtherReduction)):
+            later = replace(later, before=part.before)  # type: ignore[call-arg]  # of the same class, which has it
         else:
             yield part
     yield later

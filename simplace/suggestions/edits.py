@@ -60,6 +60,21 @@ def replace_node(source: SourceFile, node: ast.expr, text: str) -> Replacement:
     return Replacement(source.name, start, (last, source.column(last, end)), text)
 
 
+def add_argument(source: SourceFile, call: ast.Call, text: str) -> Replacement | None:
+    """Return the edit that adds an argument by name to a call, None where parentheses leave no certain place."""
+    given: list[ast.expr] = [*call.args, *(keyword.value for keyword in call.keywords)]
+    last = max(given, key=lambda node: (node.end_lineno or 0, node.end_col_offset or 0), default=call.func)
+    line, end = last.end_lineno or last.lineno, call.end_lineno or call.lineno
+    start, stop = source.column(line, last.end_col_offset or 0), source.column(end, call.end_col_offset or 0)
+    lines = [*source.lines[line - 1 : end]]
+    lines[-1] = lines[-1][:stop]
+    after = "".join(lines)[start:]
+    if after.count(")") != 1:
+        return None
+    start += 0 if given else after.index("(") + 1
+    return Replacement(source.name, (line, start), (line, start), f", {text}" if given else text)
+
+
 def wrap_statement(source: SourceFile, node: ast.stmt, header: str) -> Wrapping:
     """Return the edit that puts a statement under a header."""
     return Wrapping(source.name, node.lineno, node.end_lineno or node.lineno, header)

@@ -42,7 +42,7 @@ from simplace.suggestions.mirrored_changes import find_mirroring
 from simplace.suggestions.scope_changes import find_new_scopes, find_scope_changes, find_variable_devices
 from simplace.suggestions.source_file import SourceFile, list_files
 from simplace.suggestions.step_bound import find_bound
-from simplace.suggestions.strategy_changes import find_strategy_changes
+from simplace.suggestions.strategy_changes import find_reductions, find_strategy_changes
 from simplace.suggestions.thread_changes import find_thread_settings, read_threads
 from simplace.suggestions.trial import Run, Trial, find_again, try_change
 from simplace.suggestions.type_changes import find_mixed_precision, find_type_changes
@@ -59,7 +59,7 @@ _SMALLER: tuple[Callable[[Evidence], Iterator[Change]], ...] = (
     find_type_changes, find_batches, find_mixed_precision, find_mirroring,
 )  # fmt: skip
 _WITHOUT_PINS: tuple[Callable[[Evidence], Iterator[Change]], ...] = (
-    find_strategy_changes, *_SMALLER, find_parallel_maps, find_prefetches,
+    find_strategy_changes, find_reductions, *_SMALLER, find_parallel_maps, find_prefetches,
 )  # fmt: skip
 
 

@@ -20,6 +20,7 @@ from simplace.suggestions.changes import (
     OneDeviceStrategy,
     OneGpu,
     OtherBatch,
+    OtherReduction,
     OtherType,
     ParallelMap,
     PrefetchToDevice,
@@ -129,6 +130,11 @@ def _(change: OtherBatch) -> str:
 @describe_change.register
 def _(change: OneDeviceStrategy) -> str:
     return f"{change.at}: train on {change.device} alone"
+
+
+@describe_change.register
+def _(change: OtherReduction) -> str:
+    return f"{change.at}: sum up the gradients by {change.after} in place of {change.before or 'the default'}"
 
 
 @describe_change.register

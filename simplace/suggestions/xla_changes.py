@@ -6,7 +6,7 @@ import ast
 from collections.abc import Iterator
 
 from simplace.suggestions.changes import NoXlaCompilation, XlaCompilation
-from simplace.suggestions.edits import Replacement, replace_node
+from simplace.suggestions.edits import add_argument, replace_node
 from simplace.suggestions.evidence import Evidence
 from simplace.suggestions.source_file import SourceFile
 
@@ -36,7 +36,7 @@ def find_xla_removals(evidence: Evidence) -> Iterator[NoXlaCompilation]:
             if given is not None and not _is_false(given):
                 edit = replace_node(source, given, "False")
             elif given is None and is_of_keras and compiles_model(source, call):
-                edit = _add_argument(source, call, f"{_OPTION}=False")
+                edit = add_argument(source, call, f"{_OPTION}=False")
             if edit is not None:
                 yield NoXlaCompilation(edits=(edit,), at=f"{source.name}:{edit.line}")
 
@@ -45,21 +45,6 @@ def compiles_model(source: SourceFile, call: ast.Call) -> bool:
     """Return whether a call is one of a method `compile`, and not of `re.compile`."""
     named = isinstance(call.func, ast.Attribute) and call.func.attr == "compile"
     return named and source.segment(call.func) != f"{source.find_module('re')}.compile"
-
-
-def _add_argument(source: SourceFile, call: ast.Call, text: str) -> Replacement | None:
-    """Return the edit that adds an argument by name to a call, None where parentheses leave no certain place."""
-    given: list[ast.expr] = [*call.args, *(keyword.value for keyword in call.keywords)]
-    last = max(given, key=lambda node: (node.end_lineno or 0, node.end_col_offset or 0), default=call.func)
-    line, end = last.end_lineno or last.lineno, call.end_lineno or call.lineno
-    start, stop = source.column(line, last.end_col_offset or 0), source.column(end, call.end_col_offset or 0)
-    lines = [*source.lines[line - 1 : end]]
-    lines[-1] = lines[-1][:stop]
-    after = "".join(lines)[start:]
-    if after.count(")") != 1:
-        return None
-    start += 0 if given else after.index("(") + 1
-    return Replacement(source.name, (line, start), (line, start), f", {text}" if given else text)
 
 
 def _compile_decorated(source: SourceFile, decorator: ast.expr) -> Iterator[XlaCompilation]:

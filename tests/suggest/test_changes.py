@@ -9,6 +9,7 @@ from simplace.suggestions.changes import (
     Change,
     LinesOverGpus,
     OtherBatch,
+    OtherReduction,
     OtherType,
     ScopeDevice,
     join_changes,
@@ -29,6 +30,12 @@ def test_a_later_change_of_a_scope_takes_the_place_of_the_first():
     )
     assert joined.pins == {"b": "/GPU:1"}
     assert joined.changes_values
+
+
+def test_of_two_reductions_the_last_counts():
+    copied = OtherReduction(edits=(), at="m.py:4", before="", after="ReductionToOneDevice")
+    joined = join_changes(copied, OtherReduction(edits=(), at="m.py:4", before=copied.after, after="NcclAllReduce"))
+    assert describe_change(joined) == "m.py:4: sum up the gradients by NcclAllReduce in place of the default"
 
 
 def test_joined_changes_are_flat():
