@@ -246,13 +246,13 @@ class Result:
     def largest(self) -> Placed:
         """Return the program that does the work; raise `SimplaceError` where there is none.
 
-        It is the one with the most ops that compute, the first of several; one that only initializes variables if
-        there is no other.
+        It is the one with the most ops that compute, the first of several; a function of a dataset, or else one that
+        only initializes variables, if there is no other.
         """
         if not self.programs:
             what = "all of it ran outside of functions, op by op" if self.eager is not None else "nothing was placed"
             raise SimplaceError(f"{self.target}: {what}, so there is no graph to draw or run")
-        return max(self.programs, key=lambda placed: (not placed.is_initializer, placed.work, placed.ops))
+        return max(self.programs, key=_rank_program)
 
     def holding(self, node: str) -> Placed:
         """Return the first program with a node of that name, or else with one node whose name ends in it."""
@@ -292,3 +292,8 @@ class Result:
 
         placement = (self.program(program) if program else self.programs[0]).placement
         return to_networkx(placement.graph, placement.device)
+
+
+def _rank_program(placed: Placed) -> tuple[bool, bool, int, int]:
+    """Return what orders programs by the work that they do for the user."""
+    return (not placed.is_initializer, placed.placement.program.kind != "dataset", placed.work, placed.ops)

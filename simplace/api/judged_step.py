@@ -32,7 +32,8 @@ def judge_step(result: Result, *, only_cheap: bool = False, lists_findings: bool
 
     found = find_in_step(schedule) if lists_findings else []
     told = [one for one in found if not isinstance(one, GpuWaits)]
-    verdict = "; ".join(filter(None, [write_step_verdict(schedule), visible(describe_slow_input(result, schedule))]))
+    inputs = visible(describe_slow_input(result, schedule)), visible(_describe_untimed_input(result, schedule))
+    verdict = "; ".join(filter(None, [write_step_verdict(schedule), *inputs]))
     return "\n".join([verdict, *(visible(f"  ! {describe_finding(one)}") for one in told)])
 
 
@@ -58,6 +59,16 @@ def describe_slow_input(result: Result, schedule: Schedule, options: StepOptions
 
     slowest = find_slowest_map(result, count_step_examples(schedule), options or StepOptions())
     return describe_input(slowest, schedule)
+
+
+def _describe_untimed_input(result: Result, schedule: Schedule) -> str:
+    if not _has_dataset(result):
+        return ""
+    from simplace.suggestions.estimated_step import count_step_examples
+    from simplace.suggestions.input_pipeline import find_untimed_input
+    from simplace.suggestions.suggestion_sentences import describe_untimed
+
+    return describe_untimed(find_untimed_input(result, count_step_examples(schedule)))
 
 
 def _has_dataset(result: Result) -> bool:

@@ -96,17 +96,11 @@ def suggest_changes(
     return Suggested(**{name: getattr(found, name) for name in found.__dataclass_fields__})
 
 
-def _find_largest_step(result: Result) -> Placed:
-    """Return the program that does the work, a function of a dataset only where there is nothing else."""
-    steps = tuple(one for one in result.programs if one.placement.program.kind != "dataset")
-    return (replace(result, programs=steps) if steps else result).largest()
-
-
 def _choose_step(target: str, result: Result, name: str) -> Placed:
     """Return the program to make faster; raise `SimplaceError` where no step of it can be simulated."""
     if not name and result.eager is not None and not any(not one.is_initializer for one in result.programs):
         raise SimplaceError(f"{target}: {_EAGER}")
-    placed = result.program(name) if name else _find_largest_step(result)
+    placed = result.program(name) if name else result.largest()
     if any(cluster.has_control_flow for cluster in placed.clusters):
         raise SimplaceError(f"{target}: {_LOOPS_IN_XLA.format(placed.title)}")
     return placed

@@ -18,7 +18,7 @@ from simplace.pipeline import place_program
 from simplace.placement.placement import Placement
 from simplace.program.program import Pin, Program
 from simplace.result import Placed, Result
-from simplace.suggestions.input_pipeline import MapTime, find_slowest_map
+from simplace.suggestions.input_pipeline import MapTime, UntimedInput, find_slowest_map, find_untimed_input
 
 
 class Estimate(NamedTuple):
@@ -38,6 +38,7 @@ class Step:
 
     Beside it go on the map functions of its dataset, of which `input` is the slowest, and the copies of the elements
     of the next step, which take `copied` nanoseconds. `given` is the nanoseconds that copies take before it begins.
+    `untimed` is a function of the dataset that calls Python, which may take longer than all that.
     """
 
     schedule: Schedule
@@ -46,6 +47,7 @@ class Step:
     input: MapTime | None = None
     copied: int = 0
     given: int = 0
+    untimed: UntimedInput | None = None
 
     @classmethod
     def of(cls, result: Result, placed: Placed, options: StepOptions, examples: int = 0) -> Step:
@@ -53,7 +55,8 @@ class Step:
         schedule = Schedule.of(placed.placement, options)
         told = count_step_examples(schedule)
         count = told if told > 1 else max(told, examples)
-        return cls(schedule, follow_memory(result, placed, schedule), count, find_slowest_map(result, count, options))
+        memory, slowest = follow_memory(result, placed, schedule), find_slowest_map(result, count, options)
+        return cls(schedule, memory, count, slowest, untimed=find_untimed_input(result, count))
 
     @property
     def missing(self) -> int:

@@ -16,6 +16,7 @@ from simplace.result import Result
 
 _SEQUENTIAL = "MapDataset"
 _PARALLEL = ("ParallelMapDataset", "ParallelMapDatasetV2")
+_ONCE = ("generator init function", "generator finalize function")  # in an epoch
 _BATCHES = ("BatchDataset", "PaddedBatchDataset", "ParallelBatchDataset", "MapAndBatchDataset")
 
 
@@ -35,6 +36,18 @@ class MapTime:
     errors: Mapping[Kind, float]
 
 
+@dataclass(frozen=True)
+class UntimedInput:
+    """Record of a function of a dataset that calls Python, whose time is not known: `calls` of it a step.
+
+    `role` is what the function is for, such as "map function", `at` the line that gives it to the dataset.
+    """
+
+    role: str
+    at: str
+    calls: int
+
+
 def find_slowest_map(result: Result, examples: int, options: StepOptions) -> MapTime | None:
     """Return the map function that takes longest for a step of so many examples; None where none is known.
 
@@ -43,6 +56,17 @@ def find_slowest_map(result: Result, examples: int, options: StepOptions) -> Map
     (`map_parallelization.cc`); what remains is a function with state, such as random numbers, on one thread.
     """
     return max(_list_maps(result, examples, options), key=lambda one: one.nanoseconds, default=None)
+
+
+def find_untimed_input(result: Result, examples: int) -> UntimedInput | None:
+    """Return the dataset's function that calls Python most often for a step of so many examples; None for none."""
+    found = []
+    for placed in result.programs:
+        caller = placed.placement.program.caller
+        if caller is None or caller.role in _ONCE or not CALLS_OF_PYTHON & set(placed.placement.graph.ops):
+            continue
+        found.append(UntimedInput(caller.role, caller.at, _count_calls(result, caller, examples)))
+    return max(found, key=lambda one: one.calls, default=None)
 
 
 def _list_maps(result: Result, examples: int, options: StepOptions) -> Iterator[MapTime]:
@@ -62,7 +86,7 @@ def _list_maps(result: Result, examples: int, options: StepOptions) -> Iterator[
 
 
 def _measure_map(result: Result, schedule: Schedule, caller: Caller, examples: int) -> MapTime:
-    calls = examples if _is_batched_later(result, caller) else 1
+    calls = _count_calls(result, caller, examples)
     is_parallel = caller.op != _SEQUENTIAL or not _has_state(schedule.placement)
     one = schedule.trace.makespan
     work = sum(span.duration for span in schedule.trace.spans)
@@ -78,8 +102,16 @@ def _has_state(placement: Placement) -> bool:
     return any(node.op != "Assert" and placement.placed.is_stateful(node.op) for node in nodes)
 
 
+def _count_calls(result: Result, caller: Caller, examples: int) -> int:
+    """Return how often a step of so many examples needs the function: once for each batch that it is given whole."""
+    return examples if _is_batched_later(result, caller) else 1
+
+
 def _is_batched_later(result: Result, caller: Caller) -> bool:
-    """Return whether the program makes batches of what the function returns: after it, as far as its order tells."""
+    """Return whether the program makes batches of what the function returns: after it, as far as its order tells.
+
+    Of an op in another function, such as a generator's, the line counts.
+    """
     ops = [each.op for each in result.eager.ops] if result.eager is not None else []
-    made = [i for i, op in enumerate(ops) if (op.op, op.at) == (caller.op, caller.at)]
+    made = [i for i, op in enumerate(ops) if op.at == caller.at and (caller.program or op.op == caller.op)]
     return bool(made) and any(op.op.removesuffix("V2") in _BATCHES for op in ops[made[0] :])

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import asdict
 from typing import Any
 
 from simplace.exports.schedule_report import report_comparison
@@ -71,6 +72,7 @@ def _report_step(step: Step) -> dict[str, Any]:
         "time_error": round(step.schedule.uncertainty, 4),
         "examples": step.examples,
         "input": None if step.input is None else step.input.nanoseconds,
+        "input_not_timed": None if step.untimed is None else asdict(step.untimed),
         "copied": step.copied,
         "memory": [
             {"device": use.device, "needed": step.memory.needed(use), "limit": step.memory.limit(use) or None}

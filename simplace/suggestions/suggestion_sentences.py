@@ -31,7 +31,7 @@ from simplace.suggestions.changes import (
 )
 from simplace.suggestions.estimated_step import Step
 from simplace.suggestions.find_suggestions import WithoutXla
-from simplace.suggestions.input_pipeline import MapTime
+from simplace.suggestions.input_pipeline import MapTime, UntimedInput
 from simplace.suggestions.trial import Outcome, Trial
 from simplace.views.text.cost_sentences import format_makespan
 from simplace.views.text.quantities import format_bytes, format_count, format_duration
@@ -240,6 +240,17 @@ def describe_input(slowest: MapTime | None, schedule: Schedule) -> str:
     how = "several at once" if slowest.is_parallel else "one after the other"
     whole = format_duration(slowest.nanoseconds)
     return f"its input takes longer, {whole}: {calls} of {slowest.name} at {slowest.at}, each {one}, {how}"
+
+
+def describe_untimed(untimed: UntimedInput | None) -> str:
+    """Return which function of a step's input calls Python and is not counted, "" for none."""
+    if untimed is None:
+        return ""
+    calls = "once" if untimed.calls == 1 else f"{untimed.calls:,} times"
+    return (
+        f"not counted: the dataset's {untimed.role} at {untimed.at} calls Python, {calls} a step, and a step waits for "
+        "that where it takes longer"
+    )
 
 
 def describe_causes(trial: Trial) -> list[str]:

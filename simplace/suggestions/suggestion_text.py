@@ -16,6 +16,7 @@ from simplace.suggestions.suggestion_sentences import (
     describe_input,
     describe_memory,
     describe_replicas,
+    describe_untimed,
     describe_without_xla,
     needs_more_inside_xla,
 )
@@ -38,7 +39,8 @@ def write_parts(found: Suggestions, width: int | None = None) -> Iterator[tuple[
     """Yield the paragraphs of the text, each with whether it is a patch, whose lines must stay as they are."""
     memory = "" if found.before.memory.fits else describe_memory(found.before)
     before = found.before.schedule
-    said = [write_step_verdict(before), describe_input(found.before.input, before), memory]
+    inputs = describe_input(found.before.input, before), describe_untimed(found.before.untimed)
+    said = [write_step_verdict(before), *inputs, memory]
     yield wrap_line("; ".join(one for one in said if one), width), False
     for number, trial in enumerate(found.best, 1):
         yield _write_suggestion(number, trial, width), False

@@ -13,7 +13,7 @@ from simplace.suggestions.edits import apply_edits
 from simplace.suggestions.estimated_step import Step
 from simplace.suggestions.evidence import Evidence
 from simplace.suggestions.input_changes import find_parallel_maps, find_prefetches
-from simplace.suggestions.input_pipeline import find_slowest_map
+from simplace.suggestions.input_pipeline import find_slowest_map, find_untimed_input
 
 PROGRAM = """\
 import tensorflow as tf
@@ -67,3 +67,61 @@ def test_a_function_with_state_is_called_for_one_element_at_a_time(tmp_path: Pat
     assert after is not None
     assert after.is_parallel
     assert changed.program("step").placement.program.arg_devices[0].endswith("GPU:0")
+
+
+IN_PYTHON = """\
+import tensorflow as tf
+
+
+def load(number):
+    return tf.ensure_shape(tf.py_function(lambda n: tf.fill([8], float(n)), [number], tf.float32), [8])
+
+
+def rows():
+    yield from ([float(i)] * 8 for i in range(32))
+
+
+@tf.function
+def step(batch):
+    return tf.reduce_sum(tf.matmul(batch, batch, transpose_b=True))
+
+
+data = {data}
+for batch in data:
+    step(batch)
+"""
+
+
+@pytest.mark.tf
+@pytest.mark.usefixtures("forked")
+@pytest.mark.parametrize(
+    ("data", "told"),
+    [
+        ("tf.data.Dataset.range(32).map(load).batch(16)", "map function at model.py:17 calls Python, 16 times a step"),
+        ("tf.data.Dataset.from_generator(rows, output_signature=tf.TensorSpec([8])).batch(16)",
+         "generator next function at model.py:17 calls Python, 16 times a step"),
+        ("tf.data.Dataset.from_tensor_slices(tf.zeros([32, 8])).batch(16)", ""),
+    ],
+    ids=["map", "generator", "none"],
+)  # fmt: skip
+def test_what_calls_python_is_told_not_to_be_counted(
+    data: str, told: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+):
+    monkeypatch.chdir(tmp_path)
+    Path("model.py").write_text(IN_PYTHON.replace("{data}", data))
+    result = simplace.place("model.py", "cpu:1,gpu:1")
+    untimed = find_untimed_input(result, 16)
+    assert (untimed is not None) == bool(told)
+    whole = f"; not counted: the dataset's {told}, and a step waits for that where it takes longer" if told else ""
+    assert judge_step(result).partition("; not counted")[1:] == whole.partition("; not counted")[1:]
+    assert not is_input_slow(result)
+
+
+@pytest.mark.tf
+@pytest.mark.usefixtures("forked")
+def test_the_step_counts_and_not_what_prepares_its_input(tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
+    monkeypatch.chdir(tmp_path)
+    Path("model.py").write_text(PROGRAM)
+    result = simplace.place("model.py", "cpu:1,gpu:1")
+    most = max(result.programs, key=lambda placed: placed.work)
+    assert (most.placement.program.kind, result.largest().name) == ("dataset", "step")
