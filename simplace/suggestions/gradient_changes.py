@@ -12,7 +12,7 @@ from simplace.suggestions.evidence import Evidence
 from simplace.suggestions.scope_changes import tensorflow_name
 from simplace.suggestions.source_file import SourceFile
 
-_TAPE = "gradient_tape/"  # what the names of ops that a tape makes begin with, before the name of the op they are of
+TAPE = "gradient_tape/"  # what the names of ops that a tape makes begin with, before the name of the op they are of
 _NAMES = {"target": "ys", "sources": "xs", "output_gradients": "grad_ys", "unconnected_gradients": ""}
 
 
@@ -54,7 +54,7 @@ def pin_gradients(evidence: Evidence, nodes: list[int], pins: Mapping[str, str])
 
 def _find_forward(name: str, ids: Mapping[str, int]) -> int:
     """Return the op that an op of a gradient is of: the longest part of its name that is a node's; -1 for none."""
-    before, tape, after = name.partition(_TAPE)
+    before, tape, after = name.partition(TAPE)
     parts = after.split("/")[:-1] if tape else []
     while parts:
         found = ids.get(before + "/".join(parts))

@@ -31,6 +31,7 @@ from simplace.suggestions.changes import (
 )
 from simplace.suggestions.estimated_step import Step
 from simplace.suggestions.find_suggestions import WithoutXla
+from simplace.suggestions.gradient_changes import TAPE
 from simplace.suggestions.input_pipeline import MapTime, UntimedInput
 from simplace.suggestions.trial import Outcome, Trial
 from simplace.views.text.cost_sentences import format_makespan
@@ -39,6 +40,7 @@ from simplace.views.text.traffic_phrases import list_traffic
 from simplace.views.text.verdict import write_verdict
 
 _NAMED = 3  # variables, lines
+_SCALES_LOSS = ("LossScaleOptimizer", "scale_loss")
 
 OUTCOMES: dict[Outcome, str] = {
     "held": "tried",
@@ -196,6 +198,16 @@ def needs_more_inside_xla(trial: Trial) -> bool:
     batches = [part for part in trial.change.list_parts() if isinstance(part, OtherBatch)]
     is_larger = any(part.after > part.before for part in batches)
     return bool(find_clusters(trial.after.schedule.placement)) and (trial.makes_fit or is_larger)
+
+
+def lacks_loss_scaling(trial: Trial) -> bool:
+    """Return whether gradients become float16 in a loop of the program's own, where Keras does not scale the loss."""
+    assert trial.after is not None
+    placement = trial.after.schedule.placement
+    if placement.program.role or not any(isinstance(part, MixedPrecision) for part in trial.change.list_parts()):
+        return False
+    is_scaled = any(word in text for word in _SCALES_LOSS for text in trial.texts.values())
+    return not is_scaled and any(TAPE in name for name in placement.graph.names)
 
 
 def describe_without_xla(found: WithoutXla, before: Step) -> str:

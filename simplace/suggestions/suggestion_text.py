@@ -18,6 +18,7 @@ from simplace.suggestions.suggestion_sentences import (
     describe_replicas,
     describe_untimed,
     describe_without_xla,
+    lacks_loss_scaling,
     needs_more_inside_xla,
 )
 from simplace.suggestions.trial import Trial
@@ -27,6 +28,10 @@ from simplace.views.text.summary import agreement_line
 from simplace.views.text.verdict import write_step_verdict
 
 _INSIDE_XLA = "what clusters that XLA compiles hold while they run is estimated: leave memory free for more"
+_SCALING = (
+    "fit scales the loss so that small gradients do not become 0 in float16; a loop of your own has to, with "
+    "tf.keras.mixed_precision.LossScaleOptimizer"
+)
 _OTHER_VALUES = "it computes other values: check that the program still does what it should"
 
 
@@ -59,6 +64,8 @@ def _write_suggestion(number: int, trial: Trial, width: int | None) -> str:
     lines += [wrap_line(f"   {line}", width) for line in describe_causes(trial)]
     if trial.change.changes_values:
         lines.append(wrap_line(f"   note: {_OTHER_VALUES}", width))
+    if lacks_loss_scaling(trial):
+        lines.append(wrap_line(f"   note: {_SCALING}", width))
     if needs_more_inside_xla(trial):
         lines.append(wrap_line(f"   note: {_INSIDE_XLA}", width))
     assert trial.result is not None
