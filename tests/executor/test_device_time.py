@@ -64,7 +64,7 @@ def test_a_gpu_waits_for_the_other_and_for_the_copy() -> None:
     assert shares(done)["GPU:1"] == {"busy": 1.0, "devices": 3.0, "copies": 5.0}
     assert shares(done)["GPU:0"] == {"busy": 3.0, "devices": 1.0, "copies": 5.0}
     assert write_verdict(done) == (
-        "GPU:0, GPU:1 busy 11% to 33%, copy-bound: each waits for copies during 56% of the step, longest for A:0 (4 B)"
+        "GPU:0, GPU:1 busy 33% and 11%, copy-bound: each waits for copies during 56% of the step, longest for A:0 (4 B)"
     )
 
 

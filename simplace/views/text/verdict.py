@@ -144,10 +144,12 @@ def _list_times(one: DeviceTime) -> list[int]:
 
 
 def _format_range(shares: Sequence[int]) -> str:
-    """Return shares in percent.
+    """Return the shares of devices in percent: those of two in their order, of more the least and the largest.
 
-    >>> _format_range([20]), _format_range([31, 20])
-    ('20%', '20% to 31%')
+    >>> _format_range([20]), _format_range([31, 20]), _format_range([31, 20, 25])
+    ('20%', '31% and 20%', '20% to 31%')
     """
     low, high = min(shares), max(shares)
-    return f"{high}%" if low == high else f"{low}% to {high}%"
+    if low == high:
+        return f"{high}%"
+    return " and ".join(f"{share}%" for share in shares) if len(shares) == 2 else f"{low}% to {high}%"
