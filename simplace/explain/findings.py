@@ -26,6 +26,9 @@ if TYPE_CHECKING:
     from simplace.explain.reasons import Reason
 
 
+_INTEGERS = frozenset({DataType.DT_INT32, DataType.DT_INT64, DataType.DT_BOOL})
+
+
 @dataclass(frozen=True, slots=True)
 class RequestNotGranted(Finding):
     """A request was not granted: the nodes are on `got`, and `because` says why of the first one.
@@ -73,7 +76,7 @@ class DetourOverCpu(Finding):
     """Ops between GPU ops run on the CPU; `because` is the reason in a sentence.
 
     `cause` is what holds them there: a kernel that is missing, what they are colocated with, such as a variable, or
-    that they call Python.
+    that they call Python. `of_integers` tells that they compute integers and booleans alone.
     """
 
     rule: ClassVar[str] = "detour-over-cpu"
@@ -82,6 +85,7 @@ class DetourOverCpu(Finding):
     device: str
     because: str
     cause: Literal["kernel", "colocation", "python"]
+    of_integers: bool = field(default=False, compare=False)
 
 
 @dataclass(frozen=True, slots=True)
@@ -303,7 +307,9 @@ def _record_detour(placement: Placement, nodes: list[int]) -> DetourOverCpu:
     if placement.graph.ops[first] in CALLS_OF_PYTHON:
         cause = "python"
     ops, device = count_ops(placement, nodes), get_short_device(placement, first)
-    return DetourOverCpu(*locate_nodes(placement, nodes), ops, device, str(state_reason(placement, reason)), cause)
+    graph, because = placement.graph, str(state_reason(placement, reason))
+    types = {kind for node in nodes for kind in (*graph.in_types[node], *graph.out_types[node])}
+    return DetourOverCpu(*locate_nodes(placement, nodes), ops, device, because, cause, types <= _INTEGERS)
 
 
 def locate_nodes(placement: Placement, nodes: Sequence[int]) -> tuple[str, str, tuple[str, ...]]:

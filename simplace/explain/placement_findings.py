@@ -44,7 +44,10 @@ def _find_failures(placement: Placement) -> list[Failure]:
 
 
 def find_sent(placement: Placement, sent: Communication, types: Iterable[DataType] = ()) -> Iterator[Finding]:
-    """Yield what makes a step send more than it has to; `types` are as for `host_memory`."""
+    """Yield what makes a step send more than it has to; `types` are as for `host_memory`.
+
+    Integers that go to the CPU and back for next to nothing are shapes and indices, as those in host memory are.
+    """
     detours, on_host = findings.detours_over_cpu(placement), findings.host_memory(placement, types)
     if not (detours or on_host or sent.collectives or sent.copies.between_devices):
         return
@@ -53,7 +56,7 @@ def find_sent(placement: Placement, sent: Communication, types: Iterable[DataTyp
     costs = CopyCosts(placement, sent.copies)
     if placement.placed.is_whole:
         yield from _find_far(costs, sent)
-    yield from map(costs.add_cost, detours)
+    yield from (one for one in map(costs.add_cost, detours) if not one.of_integers or one.cost.seconds >= _LITTLE_S)
     yield from map(costs.add_cost_within, on_host)
 
 

@@ -147,6 +147,17 @@ def test_an_op_that_leaves_the_gpu_for_lack_of_a_kernel_costs_its_copies() -> No
     assert found(*chain) == [f"detour-over-cpu r: 2 copies, {2 * BYTES} B"]
 
 
+def test_integers_that_leave_the_gpu_are_a_finding_only_where_they_cost() -> None:
+    def chain(side: int) -> list[str]:
+        shapes = {name: NodeNotes(shapes=((side, side),)) for name in "xarb"}
+        product = node("r", "MatMul", "a", "a", dtype="DT_INT64")
+        ends = [node(one, "Neg", of, dtype="DT_INT64", device="/GPU:0") for one, of in (("a", "x"), ("b", "r"))]
+        return found(constant("x", (side, side), dtype="DT_INT64"), ends[0], product, ends[1], notes=shapes)
+
+    assert chain(8) == []
+    assert chain(2048) == [f"detour-over-cpu r: 2 copies, {2 * 8 * 2048 * 2048} B"]
+
+
 def gather(rows: int) -> Placement:
     """Place two replicas that gather rows of 64 floats, and scatter them into variables of 256 rows."""
     shared = [scalar("two", 2), scalar("group", 1), scalar("key", 7)]
