@@ -72,7 +72,7 @@ def gradients_elsewhere(costs: CopyCosts) -> Iterator[GradientsElsewhere | Updat
     gradients = find_gradients(placement)
     if not gradients:
         return
-    updates = _find_updates(placement, gradients)
+    updates = find_updates(placement, gradients)
     homes = _find_homes(placement, gradients)
     for device in dict.fromkeys(map(placement.device, [*homes, *updates])):
         away, late = ({node: of[node] for node in of if placement.device(node) == device} for of in (homes, updates))
@@ -174,7 +174,7 @@ def _list_readers(placement: Placement, producer: int, slot: int, gradients: Col
     return [placement.device(node) for node in readers if node not in gradients]
 
 
-def _find_updates(placement: Placement, gradients: Collection[int]) -> dict[int, str]:
+def find_updates(placement: Placement, gradients: Collection[int]) -> dict[int, str]:
     """Return the nodes without a request whose results go only into variables of one other device, and that device."""
     graph = placement.graph
     homes = {node: placement.device(node) for node in placement.decisions if is_update(graph.ops[node])}

@@ -121,6 +121,11 @@ class ColocatedGradients(Change):
 
 
 @dataclass(frozen=True, kw_only=True)
+class UpdatesBesideVariables(Change):
+    """What is assigned to a variable computed on the variable's device: `with tf.device(variable.device):`."""
+
+
+@dataclass(frozen=True, kw_only=True)
 class OtherType(Change):
     """Another data type at all places of a file that name one."""
 
@@ -230,7 +235,8 @@ KINDS: Mapping[type[Change], str] = {
     ScopeDevice: "scope-device", NewScope: "new-scope", OneGpu: "one-gpu", LinesOverGpus: "lines-over-gpus",
     LayersOverGpus: "layers-over-gpus",
     ParallelMap: "parallel-map", PrefetchToDevice: "prefetch-to-device", ThreadSettings: "threads",
-    ColocatedGradients: "colocated-gradients", OtherType: "data-type", MixedPrecision: "mixed-precision",
+    ColocatedGradients: "colocated-gradients", UpdatesBesideVariables: "updates-beside-variables",
+    OtherType: "data-type", MixedPrecision: "mixed-precision",
     OtherBatch: "batch", OneDeviceStrategy: "one-device-strategy",
     OtherReduction: "reduction", MirroredReplicas: "mirrored-strategy", XlaCompilation: "compiled-by-xla",
     NoXlaCompilation: "not-compiled-by-xla", Several: "several",

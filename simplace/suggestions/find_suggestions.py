@@ -34,7 +34,7 @@ from simplace.suggestions.changes import (
 )
 from simplace.suggestions.estimated_step import Estimate, Step, estimate_pinned
 from simplace.suggestions.evidence import Evidence
-from simplace.suggestions.gradient_changes import find_gradient_changes
+from simplace.suggestions.gradient_changes import find_gradient_changes, find_update_changes
 from simplace.suggestions.input_changes import find_parallel_maps, find_prefetches
 from simplace.suggestions.layer_splits import find_layer_splits
 from simplace.suggestions.line_splits import find_line_splits
@@ -53,7 +53,8 @@ _TRIED = 6  # of those that an estimate says gain
 _ESTIMATED_SHARE = 0.4  # of the time: for estimates
 
 _WITH_PINS: tuple[Callable[[Evidence], Iterator[Change]], ...] = (
-    find_scope_changes, find_variable_devices, find_gradient_changes, find_new_scopes,
+    find_scope_changes, find_variable_devices, find_gradient_changes, find_update_changes,
+    find_new_scopes,
 )  # fmt: skip
 _SMALLER: tuple[Callable[[Evidence], Iterator[Change]], ...] = (
     find_type_changes, find_batches, find_mixed_precision, find_mirroring,

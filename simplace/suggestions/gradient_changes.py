@@ -1,4 +1,4 @@
-"""Find the gradients that could be computed on the devices of the ops that they are of."""
+"""Find the gradients and updates that could be computed on the devices of the ops and variables that they are of."""
 
 from __future__ import annotations
 
@@ -6,9 +6,10 @@ import ast
 from collections.abc import Iterator, Mapping
 from dataclasses import replace
 
-from simplace.suggestions.changes import ColocatedGradients
-from simplace.suggestions.edits import replace_node
-from simplace.suggestions.evidence import Evidence
+from simplace.explain.gradient_findings import find_gradients, find_updates
+from simplace.suggestions.changes import Change, ColocatedGradients, UpdatesBesideVariables, join_changes
+from simplace.suggestions.edits import replace_node, wrap_statement
+from simplace.suggestions.evidence import Evidence, write_device
 from simplace.suggestions.scope_changes import tensorflow_name
 from simplace.suggestions.source_file import SourceFile
 
@@ -21,6 +22,41 @@ def find_gradient_changes(evidence: Evidence) -> Iterator[ColocatedGradients]:
     for change, nodes in find_gradient_calls(evidence):
         if pins := pin_gradients(evidence, nodes, {}):
             yield replace(change, pins=pins)
+
+
+def find_update_changes(evidence: Evidence) -> Iterator[Change]:
+    """Find the assignments of what is computed elsewhere than the variables: all of them, alone and with gradients."""
+    placement = evidence.placed.placement
+    homes = find_updates(placement, find_gradients(placement))
+    updates = list(_find_assignments(evidence, homes)) if homes else []
+    if not updates:
+        return
+    yield updates[0] if len(updates) == 1 else join_changes(*updates)
+    for gradients in find_gradient_changes(evidence):
+        yield join_changes(gradients, *updates)
+
+
+def _find_assignments(evidence: Evidence, homes: Mapping[int, str]) -> Iterator[UpdatesBesideVariables]:
+    """Yield a change for each statement that does no more than assign to a variable, with ops that belong elsewhere."""
+    devices, names = evidence.placed.placement.devices.by_name, evidence.placed.placement.graph.names
+    for source in evidence.files:
+        module = tensorflow_name(source)
+        for call in source.calls if module else ():
+            statement = source.statement_at(call.lineno)
+            if not (_assigns(call) and isinstance(statement, ast.Expr) and statement.value is call):
+                continue
+            nodes = evidence.nodes_of(source, call.lineno, call.end_lineno or call.lineno)
+            pins = {names[node]: write_device(devices[homes[node]]) for node in nodes if node in homes}
+            if pins:
+                assert isinstance(call.func, ast.Attribute)
+                edit = wrap_statement(
+                    source, statement, f"with {module}.device({source.segment(call.func.value)}.device):"
+                )
+                yield UpdatesBesideVariables(edits=(edit,), at=f"{source.name}:{call.lineno}", pins=pins)
+
+
+def _assigns(call: ast.Call) -> bool:
+    return isinstance(call.func, ast.Attribute) and call.func.attr in ("assign", "assign_add", "assign_sub")
 
 
 def find_gradient_calls(evidence: Evidence) -> Iterator[tuple[ColocatedGradients, list[int]]]:

@@ -27,6 +27,7 @@ from simplace.suggestions.changes import (
     ScopeDevice,
     Several,
     ThreadSettings,
+    UpdatesBesideVariables,
     XlaCompilation,
 )
 from simplace.suggestions.estimated_step import Step
@@ -111,6 +112,11 @@ def _(change: ThreadSettings) -> str:
 @describe_change.register
 def _(change: ColocatedGradients) -> str:
     return f"{change.at}: compute each gradient on the device of the op that it is of"
+
+
+@describe_change.register
+def _(change: UpdatesBesideVariables) -> str:
+    return f"{change.at}: compute the update on the device of its variable"
 
 
 @describe_change.register
