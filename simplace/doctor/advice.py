@@ -85,8 +85,17 @@ def _not_compilable(finding: fails.NotCompilable) -> Advice:
 
 
 def _refused_op(finding: fails.RefusedOp) -> Advice:
+    what = f"TensorFlow finds no device for {finding.op or 'a constant'}, and the program ends there."
+    if finding.home:
+        return Advice(
+            what,
+            f"An op goes where the resource is that it works on, here a variable or a random generator's state on "
+            f"{finding.home}, whatever scope is around it and with soft placement, too; it has no kernel there.",
+            "Create the variable or the tf.random.Generator under tf.device('CPU:0'), or use another op; "
+            f"`simplace kernels {finding.op}` lists what there is.",
+        )
     return Advice(
-        f"TensorFlow finds no device for {finding.op or 'a constant'}, and the program ends there.",
+        what,
         "Soft placement is off, so a device that is not there, or has no kernel for the op, is an error.",
         "Correct the device of the scope, take the op out of it, or turn soft placement on: "
         "tf.config.set_soft_device_placement(True).",

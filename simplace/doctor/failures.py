@@ -5,11 +5,10 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator
 
+from simplace.explain.eager_findings import find_refused_ops
 from simplace.explain.failures import NotCopied, RefusedOp, RefusedSetting, UnequalGrowth, XlaRefuses, find_failures
 from simplace.explain.finding import Failure
-from simplace.placement.eager.eager_placement import PlacedEager
 from simplace.program.observation import PythonFact
-from simplace.program.program import EAGER_OPS
 from simplace.result import Result
 
 # What tensor_handle.cc and copy_tensor.cc say of a tensor that cannot come to a device.
@@ -45,14 +44,6 @@ def _list_known(result: Result) -> list[Failure]:
         if fact.kind == "XLA refuses"
     ]
     return [*refused, *(failure for placed in result for failure in find_failures(placed.placement)), *compiled]
-
-
-def find_refused_ops(eager: PlacedEager) -> Iterator[RefusedOp]:
-    """Yield the ops outside of functions for which TensorFlow finds no device."""
-    for each in eager.ops:
-        refusal = each.placement.refusal
-        if refusal is not None:
-            yield RefusedOp(each.op.at, EAGER_OPS, (each.name,), refusal.message.splitlines()[0], each.op.op)
 
 
 def _list_new(result: Result, known: list[Failure]) -> list[Failure]:

@@ -8,6 +8,7 @@ from typing import ClassVar
 
 from simplace.devices.device_name import DeviceName
 from simplace.explain.eager import tell_choice
+from simplace.explain.failures import RefusedOp
 from simplace.explain.finding import Finding
 from simplace.explain.finding_lines import format_finding
 from simplace.explain.findings import IdleGpu, NoKernel, NoSuchDevice
@@ -51,7 +52,8 @@ def find_in_eager(eager: PlacedEager, *, is_all: bool = True) -> list[Finding]:
 
     `is_all` tells that the program ran nothing else: only then are GPUs idle on which none of them ran.
     """
-    return [*copies_each_time(eager), *ungranted_scopes(eager), *(_idle_gpus(eager) if is_all else ())]
+    idle = _idle_gpus(eager) if is_all else ()
+    return [*find_refused_ops(eager), *copies_each_time(eager), *ungranted_scopes(eager), *idle]
 
 
 def line_of_eager(finding: Finding) -> str:
@@ -107,6 +109,16 @@ def _copies_of_line(eager: PlacedEager, members: list[tuple[PlacedOp, EagerCopie
         sum(copy.tensors or 0 for _, copy in members),
         sum(copy.bytes or 0 for _, copy in members),
     )
+
+
+def find_refused_ops(eager: PlacedEager) -> Iterator[RefusedOp]:
+    """Yield the ops for which TensorFlow finds no device."""
+    for each in eager.ops:
+        refusal, choice = each.placement.refusal, each.placement.choice
+        if refusal is not None:
+            is_bound = choice is not None and choice.rule is EagerRule.RESOURCE
+            home = _short(eager, choice.device) if choice is not None and is_bound else ""
+            yield RefusedOp(each.op.at, EAGER_OPS, (each.name,), refusal.message.splitlines()[0], each.op.op, home)
 
 
 def ungranted_scopes(eager: PlacedEager) -> Iterator[NoKernel | NoSuchDevice]:

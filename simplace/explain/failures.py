@@ -58,11 +58,15 @@ class NotCopied(Failure):
 
 @dataclass(frozen=True, slots=True)
 class RefusedOp(Failure):
-    """TensorFlow finds no device for an op outside of functions; `op` is "" for a constant."""
+    """TensorFlow finds no device for an op outside of functions; `op` is "" for a constant.
+
+    `home` is the device of the resource that it has to go to, "" where the scope around it decides.
+    """
 
     rule: ClassVar[str] = "refused-op"
     title: ClassVar[str] = "op refused"
     op: str
+    home: str = ""
 
 
 @dataclass(frozen=True, slots=True)

@@ -8,6 +8,7 @@ from simplace.devices.device_set import local_devices
 from simplace.errors import NodeNotFoundError
 from simplace.explain.eager import explain_eager
 from simplace.explain.eager_findings import EagerCopiesEachTime, find_in_eager, line_of_eager
+from simplace.explain.failures import RefusedOp
 from simplace.explain.findings import IdleGpu, NoKernel, NoSuchDevice
 from simplace.exports.eager_report import eager_report
 from simplace.graph.dtypes import DataType
@@ -127,6 +128,14 @@ def test_every_rule_has_its_sentence(op, reason):
     assert reason in [line.partition(". ")[2] for line in told("model.py:6", op)[1:]]
     (node,) = eager_report(program(op), None)["nodes"]
     assert node["reason"]["text"] == reason
+
+
+def test_an_op_without_a_kernel_where_its_variable_is_is_refused():
+    state = ran(4, "StatefulRandomBinomial", (RESOURCE, GPU0), *[(DataType.DT_INT64, CPU)] * 2, (FLOAT, CPU),
+                (FLOAT, CPU), S=DataType.DT_INT64, T=FLOAT, dtype=FLOAT)  # fmt: skip
+    found = [each for each in find_in_eager(program(state)) if isinstance(each, RefusedOp)]
+    assert [(each.source, each.op, each.home) for each in found] == [("model.py:4", "StatefulRandomBinomial", "GPU:0")]
+    assert line_of_eager(found[0]).startswith("StatefulRandomBinomial has no device (model.py:4): Cannot assign a dev")
 
 
 def test_a_refused_op_says_what_tensorflow_says():
