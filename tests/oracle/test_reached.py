@@ -70,6 +70,8 @@ ALL_SEEN = """\
     def quiet(x):
         return x
     double(compiled(tf.ones([2])))
+    traced = tf.function(lambda x: x - 1.0).get_concrete_function(tf.TensorSpec([2]))
+    traced(tf.ones([2]))
     with tf.Graph().as_default(), tf.compat.v1.Session() as session:
         session.run(tf.constant(1.0) + 2.0)
 """

@@ -516,6 +516,26 @@ def test_after_some_calls_the_latest_values_stand_and_the_program_goes_on(tmp_pa
 
 
 @pytest.mark.usefixtures("forked")
+def test_an_error_after_calls_that_were_not_computed_says_so(tmp_path: Path) -> None:
+    text = """\
+        import tensorflow as tf
+        count = tf.Variable(0.0)
+        @tf.function
+        def train_step():
+            return count.assign_add(1.0)
+        for _ in range(12):
+            train_step()
+        assert float(count) == 12.0
+    """
+    assert str(run(tmp_path, text, 1).failure).endswith(
+        "AssertionError at {}:8; only some calls of train_step were computed, which --calls all changes".format(
+            tmp_path / "model.py"
+        )
+    )
+    assert run(tmp_path, text, 1, calls=-1).failure is None
+
+
+@pytest.mark.usefixtures("forked")
 @pytest.mark.parametrize(("calls", "ending"), [(10, "stopped"), (-1, "")])
 def test_a_function_traced_at_each_call_ends_the_run_unless_all_count(tmp_path: Path, calls: int, ending: str) -> None:
     text = """\

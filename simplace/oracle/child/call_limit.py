@@ -46,6 +46,14 @@ class CallLimit:
         """Return whether the input of a function was ended."""
         return bool(self._iterators)
 
+    def explain_values(self) -> str:
+        """Return a clause on calls that were not computed, of which an error may come; "" if there are none."""
+        names = sorted(self._skipped)
+        if not names:
+            return ""
+        more = f" and {len(names) - 1} more" if len(names) > 1 else ""
+        return f"only some calls of {names[0]}{more} were computed, which --calls all changes"
+
     def is_new(self, name: str) -> None:
         """Count a placement of `name`; stop a program that has it placed again at each call, unless all count."""
         self._traces[name] += 1

@@ -29,6 +29,7 @@ class ReachedFunctions:
         self._recorder = recorder
         self._lines = lines
         self._defined: dict[_Definition, WeakSet[Any]] = {}
+        self._traced: dict[_Definition, set[str]] = {}  # what the program holds without the function it is traced from
         self._told: set[tuple[_Definition, str]] = set()
         self._seen: set[str] = set()
 
@@ -38,6 +39,7 @@ class ReachedFunctions:
         base._simplace_definition = None
         patch_method(base, "__init__", self._note_definition)
         patch_method(base, "_call", self._note_call)
+        patch_method(base, "get_concrete_function", self._note_trace)
 
     def _note_definition(self, create: Any) -> Any:
         def create_noted(function: Any, python_function: Any, *args: Any, **kwargs: Any) -> None:
@@ -62,6 +64,15 @@ class ReachedFunctions:
 
         return call_noted
 
+    def _note_trace(self, trace: Any) -> Any:
+        def trace_noted(function: Any, *args: Any, **kwargs: Any) -> Any:
+            concrete, definition = trace(function, *args, **kwargs), function._simplace_definition
+            if definition is not None:
+                self._traced.setdefault(definition, set()).add(concrete.name.decode())
+            return concrete
+
+        return trace_noted
+
     def define(self, definition: _Definition) -> WeakSet[Any]:
         """Note what a program defines; return the objects that are made of the definition."""
         if definition not in self._defined:
@@ -80,19 +91,23 @@ class ReachedFunctions:
             return
         self._seen |= new
         differentiated = {shown_name(name).partition(" ")[0] for name in new if name.startswith("__forward_")}
-        for definition, functions in self._defined.items():
-            made = (concrete for function in list(functions) for concrete in function._function_cache.values())
-            traced = {concrete.name.decode() for concrete in made}
+        for definition in self._defined:
+            traced = self._list_traced(definition)
             if not traced.isdisjoint(new) or not differentiated.isdisjoint(map(shown_name, traced)):
                 self.reach(definition)
 
     def report_end(self) -> None:
         """Note at the end what was traced, whether or not a call was placed, and whether functions run eagerly."""
-        for definition, functions in self._defined.items():
-            if any(function._function_cache.values() for function in list(functions)):
+        for definition in self._defined:
+            if self._list_traced(definition):
                 self._tell(definition, "traced")
             if tf.config.functions_run_eagerly():
                 self._tell(definition, "eager")
+
+    def _list_traced(self, definition: _Definition) -> set[str]:
+        """Return the names of the functions that were traced from a definition, as far as anything holds them."""
+        made = (each for function in list(self._defined[definition]) for each in function._function_cache.values())
+        return {concrete.name.decode() for concrete in made} | self._traced.get(definition, set())
 
     def _find_definition(self, python_function: Any) -> _Definition | None:
         """Return the name and line of a function, None for what is not in the user's own files."""

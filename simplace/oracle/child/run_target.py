@@ -173,6 +173,7 @@ def _describe_failure(
         recorder.event(
             "python", fact="raised", at=script.line_of(error, lines), values={"error": text_of(error)[:_MOST]}
         )
+        failure["line"] = "; ".join(filter(None, (failure["line"], limit.explain_values())))
     return failure
 
 
