@@ -17,7 +17,6 @@ _SHOWN = 12
 _CAUSES = {  # by the beginning of a test's name
     "DenseHashTableOpTest.testStringToResource": "TensorFlow itself refuses: a table on a CPU, its default on a GPU",
     "TimelineTest.testTimelineGpu": "the trace of a run is that of the CPU which computes it, without streams of a GPU",
-    "PrintV2Test": "what native code prints comes past the file that a test puts in the place of a stream",
 }
 _COLUMNS = ("file", "tests passed by `python`", "under simplace", "nodes", "eager ops", "fail under simplace only")
 
