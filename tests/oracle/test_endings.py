@@ -128,6 +128,19 @@ def test_an_exception_that_has_no_text(tmp_path: Path) -> None:
     assert line == f"the program stopped with Silent: <exception str() failed> at {tmp_path}/model.py:10"
 
 
+def test_an_error_that_autograph_tells_of(tmp_path: Path) -> None:
+    text = """\
+    @tf.function
+    def g(x):
+        if x > 0:
+            raise_here(x)
+        return x
+    g(tf.constant(1))
+    """
+    line, _ = ending(tmp_path, text)
+    assert line == f"the program stopped with NameError: name 'raise_here' is not defined at {tmp_path}/model.py:12"
+
+
 def test_a_thread_that_leaves_or_fails_ends_no_program(tmp_path: Path, capfd: pytest.CaptureFixture[str]) -> None:
     text = """\
     def fail():

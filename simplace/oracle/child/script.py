@@ -21,6 +21,7 @@ from simplace.oracle.child.source_lines import OWN, SourceLines
 
 _OWN_FRAME = re.compile(rf'^  File "{re.escape(OWN)}.*\n\n?', re.MULTILINE)
 _GRAPH_ERROR = "Graph execution error:"
+_IN_USER_CODE = "in user code:"  # AutoGraph's, before its own traceback and then the error
 _HEAD = "Traceback (most recent call last):"
 _INTERRUPTED = 128 + signal.SIGINT  # Python ends itself by this signal
 _NO_PACKAGE = "Python, too, runs a script outside of any package: give one that imports the package"
@@ -155,6 +156,8 @@ def _format_line(error: BaseException, lines: SourceLines) -> str:
     what = next((text for text in texts if text.partition(":")[0].rpartition(".")[2] == name.rpartition(".")[2]), name)
     if what.endswith(_GRAPH_ERROR):
         what = what.removesuffix(_GRAPH_ERROR) + _reason_of("\n".join(texts))
+    elif what.endswith(_IN_USER_CODE):
+        what = next(text.strip() for text in reversed(texts) if text.strip())
     own = lines.of_traceback(traceback.extract_tb(error.__traceback__))
     at = f" at {own[-1].filename}:{own[-1].lineno}" if own else ""
     if isinstance(error, SyntaxError) and error.filename and error.lineno:
