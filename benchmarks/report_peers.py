@@ -31,7 +31,7 @@ _DEVICES = ("--devices", "cpu:1,gpu:2", "--soft")
 _QUIET, _IDLE = 4.0, 0.10  # seconds, and the share of one processor that counts as next to none
 _PORT = 8790
 _TICK = os.sysconf("SC_CLK_TCK")
-_OBSERVE = """
+OBSERVE_TASKS = """
 window.longTasks = [];
 new PerformanceObserver((list) => window.longTasks.push(...list.getEntries().map((task) => task.duration)))
   .observe({ type: "longtask", buffered: true });
@@ -134,7 +134,7 @@ def _open(address: str, at: Path) -> tuple[str, str, str, str]:
 
     browser = start(at.with_suffix(".profile"))
     try:
-        browser.execute_cdp_cmd("Page.addScriptToEvaluateOnNewDocument", {"source": _OBSERVE})
+        browser.execute_cdp_cmd("Page.addScriptToEvaluateOnNewDocument", {"source": OBSERVE_TASKS})
         browser.execute_cdp_cmd("Network.enable", {})
         browser.execute_cdp_cmd("Network.setBlockedURLs", {"urls": ["https://*"]})  # nothing is reported to anybody
         if address.startswith("http:"):  # Netron's question about cookies counts as answered

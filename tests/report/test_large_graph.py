@@ -67,6 +67,16 @@ def to_and_fro(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return path
 
 
+@pytest.fixture(scope="module")
+def scopes(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """Write the page of a chain through twelve scopes of a thousand nodes."""
+    names = [f"block_{i // 1000}/layer_{i // 250}/n{i}" for i in range(12_000)]
+    lines = [node(new, "Relu", old) for old, new in pairwise(names)]
+    path = tmp_path_factory.mktemp("large") / "report.html"
+    path.write_text(write_page(worlds.result(place(constant(names[0], (4,)), *lines)), None), "utf-8", newline="\n")
+    return path
+
+
 @pytest.fixture
 def counted(browser: Any) -> Iterator[None]:
     added = browser.execute_cdp_cmd("Page.addScriptToEvaluateOnNewDocument", {"source": COUNTED})
@@ -137,6 +147,17 @@ def test_a_large_scope_opens_in_steps(opened: Opener, to_and_fro: Path) -> None:
     assert sum(edges) > 3 * STEP
     page.run("graph.toggle(graph.visibleItems.find((item) => graph.tree.isScope(item))); showGraph(); graph.toggle(1)")
     page.wait_until_idle()
+
+
+@pytest.mark.usefixtures("counted")
+def test_the_first_scopes_open_in_steps(opened: Opener, scopes: Path) -> None:
+    page = opened.open_file(scopes)
+    page.run("countMore(); choose('grouping', 'scope'); showGraph()")
+    page.wait_until_idle()
+    page.run("graph.layout.clear(); byId('collapse').click()")
+    page.wait_until_idle()
+    arranged = count(page, "arranged")
+    assert (sum(arranged) > 10, max(arranged)) == (True, 1)
 
 
 @pytest.mark.usefixtures("counted")

@@ -34,7 +34,7 @@ class GraphView {
     this.focused = -1;
     this.open = null;
     if (program.isLarge) yield* this.layout.sumUpFirst();
-    this.reset();
+    yield* this.#showFirst();
   }
 
   /** Mark the nodes that a search found, and the closed boxes that hold some. */
@@ -65,26 +65,33 @@ class GraphView {
   }
 
   /** Show all of the graph, and open as many scopes as leave it readable at once. */
-  reset() {
+  reset() { this.#layOutThen(() => this.#showFirst(), () => {}); }
+
+  *#showFirst() {
+    const open = yield* this.#firstOpened();
     this.root = 0;
-    this.open = this.#firstOpened();
-    this.first = [...this.open].join();
+    this.open = open;
+    this.first = [...open].join();
     this.render();
     this.fit();
     this.onChange();
   }
 
-  /** Choose the scopes to open: the parts of a step stay closed, a graph without them opens as far as it can be read. */
-  #firstOpened() {
+  /**
+   * Choose, in steps, the scopes to open: the parts of a step stay closed, a graph without them opens as far as it can
+   * be read.
+   */
+  *#firstOpened() {
     if (this.program.refused.size) return this.#aroundConflict();
     const { tree } = this;
-    if (tree.hasPlaces && this.program.hasParts) return tree.openedPlaces((open) => this.#fits(open));
+    const fits = (open) => this.#fits(open);
+    if (tree.hasPlaces && this.program.hasParts) return yield* tree.openedPlaces(fits);
     let open = null;
     for (const boxes of FIRST_BOXES) {
-      open = tree.firstOpened(boxes);
-      if (this.#fits(open)) return open;
+      open = yield* tree.firstOpened(boxes);
+      if (yield* fits(open)) return open;
     }
-    return tree.hasPlaces ? tree.openedPlaces((places) => this.#fits(places)) : open;
+    return tree.hasPlaces ? yield* tree.openedPlaces(fits) : open;
   }
 
   /** Open what hides the nodes over which a graph is refused. */
@@ -93,11 +100,12 @@ class GraphView {
     return new Set(shown.flatMap((node) => this.tree.above(this.tree.leafOf(node))));
   }
 
-  /** Say whether all of the graph can be read at once with those scopes open. */
-  #fits(open) {
+  /** Say, after some steps, whether all of the graph can be read at once with those scopes open. */
+  *#fits(open) {
     const { width, height } = this.svg.getBoundingClientRect();
     if (!width) return true; // it is behind another tab
-    this.layout.use(open);
+    yield* this.#layOut(0, open);
+    this.layout.use(open); // what was done between two steps may have used it otherwise
     const size = this.layout.inside(0);
     return size.width * READABLE + 2 * BORDER < width && size.height * READABLE + 2 * BORDER < height;
   }
@@ -476,12 +484,13 @@ class GraphView {
 
   /** Keep the middle in the middle where the panel beside the graph opens or the window changes. */
   #resized({ width, height }) {
-    if (this.screen?.width && width) {
-      this.at.x += (width - this.screen.width) / 2;
-      this.at.y += (height - this.screen.height) / 2;
+    const before = this.screen;
+    if (width) this.screen = { width, height };
+    if (before?.width && width) {
+      this.at.x += (width - before.width) / 2;
+      this.at.y += (height - before.height) / 2;
       this.#move();
     }
-    if (width) this.screen = { width, height };
   }
 
   /** Do what a click on a box, a line, a bar or the sign of a scope's inside does. */

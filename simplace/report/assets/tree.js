@@ -68,12 +68,12 @@ class Tree {
   /** Return whether an item is a device of the overview. */
   isPlace(item) { return this.hasPlaces && this.parent[item] === 0; }
 
-  /** List the devices to open at first: as many as leave all of them readable, which `fits` decides. */
-  openedPlaces(fits) {
+  /** List, in steps, the devices to open at first: as many as leave all of them readable, which `fits` decides. */
+  *openedPlaces(fits) {
     const places = this.partsOf(0).filter((item) => this.isScope(item)).sort((one, other) => this.size(other) - this.size(one));
     for (let count = places.length; count > 1; count -= 1) {
       const open = new Set(places.slice(0, count));
-      if (fits(open)) return open;
+      if (yield* fits(open)) return open;
     }
     return new Set(places.slice(0, 1));
   }
@@ -84,15 +84,17 @@ class Tree {
     return item;
   }
 
-  /** Choose the scopes to open at first: the largest, as long as at most `budget` boxes show. */
-  firstOpened(budget) {
+  /** Choose, in steps, the scopes to open at first: the largest, as long as at most `budget` boxes show. */
+  *firstOpened(budget) {
     const open = new Set();
+    yield* this.#makePartsAlone(0);
     let boxes = this.partsOf(0).length;
     const mayOpen = (item) => this.isScope(item) && (boxes < FEW || !this.isCollection[item]);
     const waiting = this.partsOf(0).filter(mayOpen);
     while (waiting.length) {
       waiting.sort((one, other) => this.size(other) - this.size(one) || one - other);
       const item = waiting.shift();
+      yield* this.#makePartsAlone(item);
       const more = this.partsOf(item).length - 1;
       if (boxes + more > budget) continue;
       boxes += more;
@@ -123,6 +125,13 @@ class Tree {
     for (const part of parts) at = this.#add(item, part, at);
   }
 
+  /** Make the parts of an item; those of a large program are a step of their own at least. */
+  *#makePartsAlone(item) {
+    if (!this.entries[item]) return;
+    yield* this.makeParts(item);
+    if (this.program.isLarge) yield;
+  }
+
   /** Return the item of a node alone; the items around it are made. */
   leafOf(node) {
     while (this.isScope(this.itemOf[node])) this.partsOf(this.itemOf[node]);
@@ -131,10 +140,7 @@ class Tree {
 
   /** Make the items around a node, in steps, and return that of the node alone. */
   *makeLeaf(node) {
-    while (this.isScope(this.itemOf[node])) {
-      yield* this.makeParts(this.itemOf[node]);
-      if (this.program.isLarge) yield;
-    }
+    while (this.isScope(this.itemOf[node])) yield* this.#makePartsAlone(this.itemOf[node]);
     return this.itemOf[node];
   }
 
