@@ -86,7 +86,9 @@ def write_answers(result: Result, verdicts: Sequence[str]) -> str:
 def program_summary(placed: Placed, signs: Sequence[Sign], found: Sequence[Mapping[str, Any]]) -> str:
     """Return the summary of one program: devices, what TensorFlow refuses, findings as `graph_data` lists them."""
     badges = {sign.label: write_badge(sign) for sign in signs}
-    parts = [f"<p>{escape_text(summary.write_title(placed))}</p>", write_table(tables.device_table(placed), badges)]
+    parts = [f"<p>{escape_text(summary.write_title(placed))}</p>"]
+    if placed.placement.refusal is None:
+        parts.append(write_table(tables.device_table(placed), badges))
     sent = describe_traffic(placed.traffic)
     parts += [f"<p>{escape_text(sent)}</p>"] if sent else []
     if given := summary.describe_given_shapes(placed):

@@ -156,9 +156,13 @@ def _write_menu(result: Result) -> str:
     chosen = result.programs.index(result.largest()) if result.programs else 0
     return "".join(
         f"<option value='{i}'{' selected' if i == chosen else ''}>"
-        f"{markup.escape_text(placed.title, _NAME)} · {format_count(len(placed.placement.decisions), 'node')}</option>"
+        f"{markup.escape_text(placed.title, _NAME)} · {_describe_size(placed)}</option>"
         for i, placed in enumerate(result.programs)
     )
+
+
+def _describe_size(placed: Placed) -> str:
+    return "refused" if placed.placement.refusal else format_count(len(placed.placement.decisions), "node")
 
 
 def _write_summaries(result: Result, devices: list[Device], programs: list[dict[str, Any]]) -> str:

@@ -255,6 +255,39 @@ def test_a_phone_scrolls_down_only_and_fingers_hit(opened: Open) -> None:
     assert page.value(SMALL) == []
 
 
+@pytest.mark.usefixtures("phone")
+def test_the_reasons_of_a_node_leave_room_for_the_graph(opened: Open) -> None:
+    page = opened(worlds.result(graphs.training_step(12)))
+    page.run("go(state.program.find('model/dense_7/MatMul'))")
+    height = "byId('canvas').getBoundingClientRect().height"
+    assert page.value(height) > 250
+    assert page.value("byId('search').checkVisibility()") is False
+    page.run("follow([1, 2, 3], 'three')")
+    assert page.find("#steps").is_displayed()
+    page.find("#details .close").click()
+    assert page.value("byId('search').checkVisibility()") is True
+
+
+@pytest.mark.usefixtures("phone")
+def test_there_is_no_map_over_a_low_graph(opened: Open) -> None:
+    page = opened(worlds.result(graphs.training_step(12)))
+    page.run("graph.zoom(3); byId('canvas').style.flex = '0 0 120px'")
+    page.value("new Promise((done) => requestAnimationFrame(() => requestAnimationFrame(done)))")
+    assert page.value("byId('minimap').checkVisibility()") is False
+    page.run("byId('canvas').style.flex = '0 0 400px'")
+    page.value("new Promise((done) => requestAnimationFrame(() => requestAnimationFrame(done)))")
+    assert page.value("byId('minimap').checkVisibility()") is True
+
+
+def test_no_table_of_the_summary_is_cut(opened: Open) -> None:
+    line = "programs/of_a_long_name/train_the_model.py:1234"
+    page = opened(worlds.with_eager(worlds.result(graphs.towers(2)), line))
+    tables = page.value("[...document.querySelectorAll('#panel-summary .scroll')].map((one) => one.clientWidth)")
+    wanted = page.value("[...document.querySelectorAll('#panel-summary .scroll')].map((one) => one.scrollWidth)")
+    assert wanted == tables
+    assert len(tables) == 2
+
+
 def test_a_button_turns_the_page_dark_and_light(opened: Open) -> None:
     page = opened(worlds.towers())
     colours = (

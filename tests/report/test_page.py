@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 import re
-from dataclasses import replace
 from html.parser import HTMLParser
 from pathlib import Path
 
@@ -12,19 +11,14 @@ import pytest
 
 from simplace.analysis.schedule import schedule_placement
 from simplace.cli import main
-from simplace.graph.dtypes import DataType
 from simplace.partition import control_loops
-from simplace.pipeline import EagerPlacer
-from simplace.placement.eager.eager_placement import PlacedEager, PlacedOp
-from simplace.program.eager_op import EagerInput, EagerOp
 from simplace.report.graph_data import graph_data
 from simplace.report.page import write_page
 from simplace.report.schedule_data import schedule_data
 from tests.report import worlds
 from tests.views import graphs
-from tests.worlds import CPU, constant, node, shipped
+from tests.worlds import constant, node, place
 
-FLOAT = DataType.DT_FLOAT
 ROOT = Path(__file__).resolve().parents[2]
 
 
@@ -77,12 +71,17 @@ def test_spans_unfold_to_those_of_the_trace() -> None:
 
 
 def test_gpus_that_a_function_uses_are_not_idle_though_no_eager_op_runs_there() -> None:
-    result = worlds.result(graphs.towers(2))
-    given = EagerOp("Relu", "model.py:1", CPU, True, {"T": FLOAT}, (EagerInput(FLOAT, CPU),))
-    ran = PlacedOp("model.py:1 Relu", EagerPlacer(result.devices, shipped()).place(given), 1, (), ())
-    page = write_page(replace(result, eager=PlacedEager((ran,), result.devices, shipped())), None)
+    page = write_page(worlds.with_eager(worlds.result(graphs.towers(2))), None)
     assert "Outside of functions" in page
     assert "idle device" not in page
+
+
+def test_a_refused_graph_has_nodes_and_no_table_of_devices() -> None:
+    refused = place(constant("c", (2,)), node("bad", "Relu", "c", device="/gpu:7"), soft=False)
+    page = write_page(worlds.result(refused))
+    assert "world · refused</option>" in page
+    assert "<p>world: graph, 2 nodes, none placed, soft placement off</p>" in page
+    assert "output bytes" not in page.partition("<script")[0]
 
 
 def test_nothing_of_a_program_becomes_markup() -> None:

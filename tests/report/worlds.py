@@ -3,9 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import replace
 
 from simplace.compare.compare_placements import compare_placement
+from simplace.graph.dtypes import DataType
+from simplace.pipeline import EagerPlacer
+from simplace.placement.eager.eager_placement import PlacedEager, PlacedOp
 from simplace.placement.placement import Placement
+from simplace.program.eager_op import EagerInput, EagerOp
 from simplace.program.observation import LoggedNode
 from simplace.program.program import NodeNotes
 from simplace.result import Placed, Result
@@ -47,6 +52,15 @@ def agreed(placement: Placement, *, moved: str = "") -> Result:
     log = [LoggedNode(n.name, n.op, CPU if n.name == moved else n.device) for n in placement.nodes]
     placed = Placed(placement, compare_placement(placement, log))
     return Result("model.py", "2.21.0", shipped().name, placement.devices, (placed,))
+
+
+def with_eager(given: Result, line: str = "model.py:1") -> Result:
+    """Add ops that ran on the CPU outside of functions, all by one line."""
+    placer, ran = EagerPlacer(given.devices, shipped()), []
+    for op in ("Relu", "Softplus", "Reciprocal"):
+        one = EagerOp(op, line, CPU, True, {"T": DataType.DT_FLOAT}, (EagerInput(DataType.DT_FLOAT, CPU),))
+        ran.append(PlacedOp(f"{line} {op}", placer.place(one), 1, (), ()))
+    return replace(given, eager=PlacedEager(tuple(ran), given.devices, shipped()))
 
 
 def towers() -> Result:

@@ -76,7 +76,8 @@ class Layout {
     }
     const isScope = this.tree.isScope(item);
     const wanted = Math.max(textWidth(label) + (isScope ? 28 : 0), textWidth(small)) + TAG + 16;
-    const width = Math.min(Math.max(wanted, isScope ? 140 : 90), WIDEST);
+    const isRefused = !isScope && this.program.refused.has(this.tree.leaf[item]); // what it requests is all that matters
+    const width = Math.min(Math.max(wanted, isScope ? 140 : 90), isRefused ? 2 * WIDEST : WIDEST);
     return { item, inner: null, label, small, width, height: isScope ? SCOPE_HEIGHT : LEAF_HEIGHT, x: 0, y: 0 };
   }
 

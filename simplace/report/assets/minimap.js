@@ -1,5 +1,6 @@
 "use strict";
-// A small map of the whole graph with a frame around what the screen shows; it is there where the screen shows a part.
+// A small map of the whole graph with a frame around what the screen shows; it is there where the screen shows a part
+// and has room for it.
 
 const MAP_WIDTH = 168;
 const MAP_HEIGHT = 112;
@@ -37,7 +38,8 @@ class Minimap {
     if (!screen?.width || !this.frame) return;
     const [left, top] = [-at.x / at.scale, -at.y / at.scale];
     const [right, bottom] = [left + screen.width / at.scale, top + screen.height / at.scale];
-    this.svg.toggleAttribute("hidden", left <= 0 && top <= 0 && right >= size.width && bottom >= size.height);
+    const isLow = screen.height < 2 * MAP_HEIGHT;
+    this.svg.toggleAttribute("hidden", isLow || (left <= 0 && top <= 0 && right >= size.width && bottom >= size.height));
     const clip = (value, most) => Math.min(Math.max(value, 0), most) * this.scale;
     const [x, y] = [clip(left, size.width), clip(top, size.height)];
     const [width, height] = [clip(right, size.width) - x, clip(bottom, size.height) - y];

@@ -115,11 +115,17 @@ def write_title(placed: Placed) -> str:
         whose = " of the dataset" if program.kind == "dataset" else f" by {visible(program.caller.node)}"
         called = f", the {program.caller.role}{whose}{at}"
     soft = "on" if placement.soft_placement else "off"
-    nodes = format_count(len(placement.decisions), "node")
+    nodes = _count_nodes(placement)
     kind = KINDS[program.kind]
     if program.kind == "compiled":
         nodes = f"{format_count(sum(len(cluster.ops) for cluster in placed.clusters), 'op')} compiled by XLA"
     return f"{visible(program.title)}: {kind}{called}, {nodes}, soft placement {soft}"
+
+
+def _count_nodes(placement: Placement) -> str:
+    if placement.refusal is None:
+        return format_count(len(placement.decisions), "node")
+    return f"{format_count(len(placement.graph) - 2, 'node')}, none placed"  # but source and sink
 
 
 def agreement_line(result: Result, whom: str = "") -> str:
