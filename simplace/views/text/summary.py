@@ -123,9 +123,11 @@ def write_title(placed: Placed) -> str:
 
 
 def _count_nodes(placement: Placement) -> str:
+    placed = len(placement.decisions)
     if placement.refusal is None:
-        return format_count(len(placement.decisions), "node")
-    return f"{format_count(len(placement.graph) - 2, 'node')}, none placed"  # but source and sink
+        return format_count(placed, "node")
+    source_and_sink = 2
+    return f"{format_count(len(placement.graph) - source_and_sink, 'node')}, {placed or 'none'} placed"
 
 
 def agreement_line(result: Result, whom: str = "") -> str:
