@@ -109,7 +109,7 @@ def version_page(record: Record) -> str:
         lines += [line for script in scripts for line in _script_lines(record, script, columns)]
         lines.append("")
     ends = [
-        f"- {script} ({name}): {run.end}"
+        f"- {script} ({name}): {_quote_code(run.end)}"
         for script, runs in record.runs.items()
         for name, run in runs.items()
         if run.end
@@ -117,6 +117,11 @@ def version_page(record: Record) -> str:
     if ends:
         lines += ["Scripts that did not run to their end:", "", *ends, ""]
     return "\n".join(lines)
+
+
+def _quote_code(text: str) -> str:
+    """Return a text as code: in an error's words, brackets would be links to pages."""
+    return "`" + text.replace("`", "'") + "`"
 
 
 def _known_columns(record: Record, names: tuple[str, ...]) -> tuple[str, ...]:

@@ -80,7 +80,7 @@ def test_the_page_of_a_version():
         "",
         "Scripts that did not run to their end:",
         "",
-        "- half (0 GPU soft): KeyError: 'x'",
+        "- half (0 GPU soft): `KeyError: 'x'`",
     ]
 
 

@@ -51,6 +51,12 @@ def slug(heading: str) -> str:
 
 
 @pytest.mark.parametrize("page", PAGES)
+def test_brackets_are_no_references(page: str) -> None:
+    """Two pairs of brackets in a row, as in errors of TensorFlow, would be a link that the site does not find."""
+    assert re.findall(r"\] ?\[[^\]\n]*\](?!\()", CODE.sub("", read(page))) == []
+
+
+@pytest.mark.parametrize("page", PAGES)
 def test_links_lead_to_pages_and_anchors(page: str) -> None:
     for target in links_of(page):
         name, _, anchor = target.partition("#")
