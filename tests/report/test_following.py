@@ -216,6 +216,10 @@ def test_paper_has_the_overview_and_the_reasons_of_what_matters(opened: Open) ->
         assert (left, top) == (-10, -10)
         assert (width, height) == tuple(page.value("[graph.size.width + 20, graph.size.height + 20]"))
         assert page.value("graph.viewport.getAttribute('transform')") is None
+        assert page.value("graph.layout.aspect") < 1
+        canvas = page.value("byId('canvas').getBoundingClientRect().toJSON()")
+        assert canvas["height"] == pytest.approx(min(1.25, 700 / (width - 20)) * (height - 20), abs=25)
+        assert not page.find(".answers a").is_displayed()
     finally:
         page.browser.execute_cdp_cmd("Emulation.setEmulatedMedia", {"media": ""})
         page.run("dispatchEvent(new Event('afterprint'))")

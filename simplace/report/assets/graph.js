@@ -19,6 +19,7 @@ class GraphView {
     this.root = 0; // the item whose inside is shown
     this.selected = -1;
     this.focused = -1;
+    this.paper = null; // its size while the graph is printed
     this.marks = new Marks();
     new ResizeObserver(([entry]) => this.#resized(entry.contentRect)).observe(svg);
   }
@@ -28,7 +29,7 @@ class GraphView {
     const isShown = this.tree === tree && this.colouring === colouring && this.layout.showControl === showControl;
     Object.assign(this, { program, tree, colouring });
     this.marks.count(tree, this.marks.nodes);
-    const { width, height } = this.svg.getBoundingClientRect();
+    const { width, height } = this.#room();
     const aspect = width && height ? width / height : 1.5;
     if (!isShown || this.layout.aspect !== aspect) this.layout = new Layout(program, tree, { showControl, aspect, subline: (item) => this.#subline(item) });
     this.focused = -1;
@@ -94,6 +95,9 @@ class GraphView {
     return tree.hasPlaces ? yield* tree.openedPlaces(fits) : open;
   }
 
+  /** Return the size of what the graph is laid out for: the screen, or paper. */
+  #room() { return this.paper ?? this.svg.getBoundingClientRect(); }
+
   /** Open what hides the nodes over which a graph is refused. */
   #aroundConflict() {
     const shown = [...this.program.refused].slice(0, FIRST_BOXES[0]);
@@ -102,7 +106,7 @@ class GraphView {
 
   /** Say, after some steps, whether all of the graph can be read at once with those scopes open. */
   *#fits(open) {
-    const { width, height } = this.svg.getBoundingClientRect();
+    const { width, height } = this.#room();
     if (!width) return true; // it is behind another tab
     yield* this.#layOut(0, open);
     this.layout.use(open); // what was done between two steps may have used it otherwise

@@ -110,14 +110,16 @@ function* drawGraph() {
   if (program.isLarge) yield;
 }
 
-/** Show the overview for a while; return what shows again what was shown. */
-function showOverview() {
+/** Show the overview for a while, laid out for paper of a size; return what shows again what was shown. */
+function showOverview(paper) {
   const before = { grouping: byId("grouping").value, open: [...graph.open], root: graph.root, selected: graph.selected, at: graph.at };
   address.isShowing = true;
   graph.selected = -1;
+  graph.paper = paper;
   choose("grouping", FIRST.group);
   doAtOnce(drawGraph());
   return () => {
+    graph.paper = null;
     choose("grouping", before.grouping);
     doAtOnce(drawGraph());
     graph.selected = before.selected;

@@ -2,9 +2,10 @@
 // What is printed: the summary, the overview, and the reasons of what matters; the screen is afterwards as it was.
 
 const PRINTED_NODES = 3; // of a finding, whose reasons are printed
+const PAPER = { width: 700, height: 960 }; // pixels that a sheet of A4 or Letter has within its margins
 
 class Printing {
-  /** Prepare `panel` and the graph as the browser begins to print; `showOverview` returns what shows the rest again. */
+  /** Prepare `panel` and the graph as the browser begins to print; `showOverview(paper)` returns what shows the rest again. */
   constructor(panel, { graph, details, showOverview }) {
     Object.assign(this, { panel, graph, details, showOverview });
     addEventListener("beforeprint", () => this.#begin());
@@ -13,10 +14,12 @@ class Printing {
 
   #begin() {
     if (!this.graph.program) return;
-    this.restore = this.showOverview();
+    this.restore = this.showOverview(PAPER);
     const { width, height } = this.graph.size;
     this.graph.svg.setAttribute("viewBox", `-10 -10 ${width + 20} ${height + 20}`);
     this.graph.viewport.removeAttribute("transform");
+    const scale = Math.min(PAPER.width / width, PAPER.height / height, 1.25);
+    this.graph.svg.parentElement.style.setProperty("--printed-height", `${Math.ceil(height * scale) + 20}px`);
     this.panel.replaceChildren(...this.#reasons());
   }
 
