@@ -2,11 +2,15 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator, Sequence
 
 from rich.cells import cell_len, set_cell_size
 
 from viz.names import ELLIPSIS
+
+_MORE = re.compile(r"[\d,]+ more")
+_LEAST_THING = 8  # cells: where a thing has fewer, the number of others is not told
 
 
 def fit(text: str, cells: int) -> str:
@@ -32,8 +36,9 @@ def fit(text: str, cells: int) -> str:
 def fit_all(texts: Sequence[str], cells: int) -> list[str]:
     """Shorten texts that stand below each other to `cells` terminal cells each, in their order.
 
-    Scopes that all the long ones share give way first, then the middle. Different texts stay different, but where
-    that takes more than `cells` allow (some 8): of those that would be alike, what differs is shown, or else a number.
+    Scopes that all the long ones share, or that of a single one, give way first, then the middle. Different texts stay
+    different, but where that takes more than `cells` allow (some 8): of those that would be alike, what differs is
+    shown, or else a number.
 
     >>> fit_all(["model/block/conv/Conv2D", "model/block/conv/BiasAdd", "x"], 14)
     ['model/…/Conv2D', 'model…/BiasAdd', 'x']
@@ -43,7 +48,8 @@ def fit_all(texts: Sequence[str], cells: int) -> list[str]:
     long = [text for text in dict.fromkeys(texts) if cell_len(text) > cells]
     if not long:
         return list(texts)
-    scope = max(long[0].rfind("/", 0, _count_shared(long)), 0) if len(long) > 1 else 0
+    shared = _count_shared(long) if len(long) > 1 else len(long[0])
+    scope = max(long[0].rfind("/", 0, shared), 0)
     shown = {text: _drop_scope(text, scope, cells) for text in long}
     for alike in _list_alike(shown, texts):
         start = _count_shared(alike)
@@ -54,6 +60,40 @@ def fit_all(texts: Sequence[str], cells: int) -> list[str]:
         shown[text] = next((words for words in numbered if words not in taken), shown[text])
         taken.add(shown[text])
     return [shown.get(text, text) for text in texts]
+
+
+def fit_lists(texts: Sequence[str], cells: int) -> list[str]:
+    """Shorten lists, of things with ", " between them, to `cells` terminal cells each: the last things are counted.
+
+    Where the first one is too wide by itself, it is shortened as by `fit_all`.
+
+    >>> fit_lists(["Fill, VarHandleOp, Assign, 2 more", "Fill, VarHandleOp"], 15)
+    ['Fill, 4 more', 'Fill, 1 more']
+    >>> fit_lists(["a/long_scope/MatMul, Add", "b/long_scope/MatMul, Add"], 16)
+    ['a/l…tMul, 1 more', 'b/l…tMul, 1 more']
+    """
+    found = [_drop_things(text, cells) for text in texts]
+    wide = [(first, end) for first, end in found if cell_len(first + end) > cells]
+    room = cells - max((cell_len(end) for _, end in wide), default=0)
+    if wide and room < _LEAST_THING:
+        return fit_all(texts, cells)
+    fitted = dict(zip(wide, fit_all([first for first, _ in wide], room), strict=True))
+    return [fitted.get(pair, pair[0]) + pair[1] for pair in found]
+
+
+def _drop_things(text: str, cells: int) -> tuple[str, str]:
+    """Return the first things of a list, as many as there is room for but one at least, and what counts the others."""
+    if cell_len(text) <= cells:
+        return text, ""
+    things = text.split(", ")
+    is_counted = len(things) > 1 and _MORE.fullmatch(things[-1]) is not None
+    more = int(things.pop()[: -len(" more")].replace(",", "")) if is_counted else 0
+    for kept in range(len(things), 0, -1):
+        left = len(things) - kept + more
+        shown, end = ", ".join(things[:kept]), f", {left:,} more" if left else ""
+        if cell_len(shown + end) <= cells:
+            break
+    return shown, end
 
 
 def _count_shared(texts: Sequence[str]) -> int:

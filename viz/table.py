@@ -14,14 +14,15 @@ Align = Literal["left", "right", "center"]
 class Column:
     """Describe a column, and what happens to it where the table is too wide.
 
-    Cells of a `flexible` column lose their middle. Those of a column `below`, such as sentences, go below their row,
-    wrapped.
+    Cells of a `flexible` column lose their middle. Those of a `listed` one, things with ", " between them, lose the
+    last things, which are counted. Those of a column `below`, such as sentences, go below their row, wrapped.
     """
 
     title: str
     align: Align = "left"
     flexible: bool = True
     below: bool = False
+    listed: bool = False
 
 
 @dataclass(frozen=True, slots=True)

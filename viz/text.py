@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, TextIO
 from rich.cells import cell_len
 
 from viz.names import visible
-from viz.shortening import fit, fit_all
+from viz.shortening import fit, fit_all, fit_lists
 from viz.table import Align, Column, Table
 
 if TYPE_CHECKING:
@@ -21,6 +21,7 @@ if TYPE_CHECKING:
 
 _GAP = 2  # spaces between columns
 _INDENT = "  "  # of cells below their row
+_NOTHING = "-"  # a cell that says nothing, and so is left out below its row
 _UNLIMITED = 100_000
 _FLEXIBLE_LEAST = 3  # cells: below that rigid columns give way too
 
@@ -90,10 +91,10 @@ def _lines(table: Table, width: int | None, console: Console | None) -> Iterator
     columns = [column for place, column in enumerate(table.columns) if place not in below]
     beside = [[cell for place, cell in enumerate(row) if place not in below] for row in cells]
     widths = _widths(columns, beside, width)
-    for number, (row, fitted) in enumerate(zip(cells, _fit_rows(beside, widths), strict=True)):
+    for number, (row, fitted) in enumerate(zip(cells, _fit_rows(columns, beside, widths), strict=True)):
         aligned = zip(fitted, columns, widths, strict=True)
         yield (" " * _GAP).join([_aligned(cell, column.align, size) for cell, column, size in aligned])
-        yield from (line for place in below for line in _wrap_cell(row[place], console))
+        yield from (line for place in below if row[place] != _NOTHING for line in _wrap_cell(row[place], console))
         if number == 0:
             yield "─" * (sum(widths) + _GAP * (len(widths) - 1))
 
@@ -105,10 +106,13 @@ def _places_below(columns: Sequence[Column], rows: list[list[str]], width: int |
     return [] if fits or len(below) == len(columns) else below
 
 
-def _fit_rows(rows: list[list[str]], widths: Sequence[int]) -> list[tuple[str, ...]]:
+def _fit_rows(columns: Sequence[Column], rows: list[list[str]], widths: Sequence[int]) -> list[tuple[str, ...]]:
     """Shorten cells to the widths of their columns; a title is shortened by itself."""
     titles, *others = rows
-    fitted = [fit_all(cells, size) for cells, size in zip(zip(*others, strict=True), widths, strict=False)]
+    fitted = [
+        (fit_lists if column.listed else fit_all)(cells, size)
+        for column, cells, size in zip(columns, zip(*others, strict=True), widths, strict=False)
+    ]
     return [tuple(map(fit, titles, widths)), *zip(*fitted, strict=True)]
 
 

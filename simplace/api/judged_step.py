@@ -26,7 +26,7 @@ def judge_step(result: Result, *, only_cheap: bool = False, lists_findings: bool
         return ""
     from simplace.analysis.step_findings import find_in_step
     from simplace.explain.waiting_findings import GpuWaits
-    from simplace.views.text.finding_list import describe_finding
+    from simplace.views.text.finding_list import describe_step_findings
     from simplace.views.text.verdict import write_step_verdict
     from viz.names import visible
 
@@ -34,7 +34,7 @@ def judge_step(result: Result, *, only_cheap: bool = False, lists_findings: bool
     told = [one for one in found if not isinstance(one, GpuWaits)]
     inputs = visible(describe_slow_input(result, schedule)), visible(_describe_untimed_input(result, schedule))
     verdict = "; ".join(filter(None, [write_step_verdict(schedule), *inputs]))
-    return "\n".join([verdict, *(visible(f"  ! {describe_finding(one)}") for one in told)])
+    return "\n".join([verdict, *(visible(f"  ! {line}") for line in describe_step_findings(told))])
 
 
 def is_input_slow(result: Result) -> bool:

@@ -138,6 +138,12 @@ def state_unused(finding: UnusedWork) -> str:
     )
 
 
+def state_serial(findings: Sequence[SerialReplicas]) -> str:
+    """Return in a clause which GPUs, in the order of a chain, do the same work because one thread launches it."""
+    devices = [findings[0].earlier, *(one.later for one in findings)]
+    return f"{join_names(devices)} do the same work one after the other: one thread launches the kernels of all"
+
+
 def join_names(names: Sequence[str]) -> str:
     """Join names with commas and a last "and".
 

@@ -108,6 +108,7 @@ def terminal(monkeypatch, capsys):
         ["show", "{graph}"],
         ["show", "{graph}", "--table"],
         ["schedule", "{graph}", "--inter-op", "1,2"],
+        ["memory", "{graph}"],
         ["doctor", "{graph}"],
         ["explain", "{graph}", "as_string"],
         ["diff", "{graph}", "--pin", "*query_3=CPU"],
@@ -119,6 +120,15 @@ def test_nothing_is_wider_than_the_terminal(words, long_names, terminal):
     out = re.sub("\x1b\\[[0-9;]*m", "", terminal(*(word.format(graph=long_names) for word in words), *on))
     assert out.count("\n") > 5
     assert [line for line in out.splitlines() if cell_len(line) > 80] == []
+
+
+@pytest.mark.parametrize("words", [["show", "--table"], ["schedule"], ["memory"]])
+def test_names_are_shortened_each_to_a_text_of_its_own_and_types_never(words, long_names, terminal, monkeypatch):
+    monkeypatch.setenv("NO_COLOR", "1")
+    out = terminal(words[0], long_names, *words[1:], "--devices", "cpu:1,gpu:8", "--soft")
+    names = [line.split()[0] for line in out.splitlines() if "…" in line.split("  ")[0] and "query" in line]
+    assert len(names) == len(set(names)), "two names are shortened to the same text"
+    assert re.findall(r"\bAs\w*…|…\w*(?:ring|String)\b(?! )|\bN…", out) == []
 
 
 def test_devices_and_findings_have_colour_at_a_terminal(long_names, terminal, monkeypatch):

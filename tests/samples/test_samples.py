@@ -18,6 +18,7 @@ from simplace.report.graph_data import graph_data
 from simplace.views.figures.drawing import draw_picture
 from simplace.views.figures.eager_figure import eager_figure
 from simplace.views.figures.overview_figure import overview_figure
+from simplace.views.figures.partition_figure import partition_figure
 from simplace.views.figures.placement_figure import placement_figure
 from simplace.views.figures.timeline import draw_timeline
 from simplace.views.text.summary import agreement_line, write_summary
@@ -142,9 +143,9 @@ def counted_copies(program):
 def check_drawn(result):
     """Look that no figure shows a cycle that is not there, and that an overview has each copy once."""
     for placed in result:
-        overview, detail = overview_figure(placed), placement_figure(placed)
+        overview, detail, cut = overview_figure(placed), placement_figure(placed), partition_figure(placed)
         is_loop = any(is_next_iteration(op) for op in placed.placement.graph.ops)
-        assert is_loop or (is_drawn_acyclic(overview) and is_drawn_acyclic(detail))
+        assert is_loop or all(map(is_drawn_acyclic, (overview, detail, cut)))
         if placed.placement.refusal is None:
             drawn = sum(edge.count for edge in overview.edges if edge.kind == "copy")
             in_graph = sum(copy.producer >= 0 and bool(copy.consumers) for copy in placed.step_copies)

@@ -44,10 +44,11 @@ device  tensors   needs     has  verdict
 ───────────────────────────────────────────────────────
 GPU:0    13 KiB  13 KiB  20 KiB  fits, 7 KiB (35%) free
 
-GPU:0 at its peak, 0 into the step   bytes  share  tensors  largest
-───────────────────────────────────────────────────────────────────
-variables                            1 KiB     8%        1  w 1 KiB
-outputs of ops                      12 KiB    92%        3  x 4 KiB
+GPU:0 at its peak, 0 into the step
+kind             bytes  share  tensors  largest
+───────────────────────────────────────────────
+variables        1 KiB     8%        1  w 1 KiB
+outputs of ops  12 KiB    92%        3  x 4 KiB
 
 outputs by scope  bytes  share  tensors  largest
 ───────────────────────────────────────────────────────

@@ -123,3 +123,21 @@ def test_a_table_is_text_within_a_notebook_too(monkeypatch: pytest.MonkeyPatch) 
     expected = to_text(PLACEMENT)
     monkeypatch.setattr(builtins, "get_ipython", shell, raising=False)
     assert to_text(PLACEMENT) == expected
+
+
+def test_lists_lose_whole_things_and_what_says_nothing_has_no_line_below() -> None:
+    columns = (Column("line"), Column("ops", listed=True), Column("because", below=True))
+    rows = (
+        ("a.py:1", "Fill, VarHandleOp, AssignVariableOp", "-"),
+        ("a.py:2", "MatMul, BiasAdd, Relu, 2 more", "It has a kernel"),
+    )
+    assert (
+        to_text(Table(columns, rows), 24)
+        == """\
+line    ops
+  because
+────────────────────────
+a.py:1  Fill, 2 more
+a.py:2  MatMul, 4 more
+  It has a kernel"""
+    )

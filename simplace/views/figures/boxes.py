@@ -6,6 +6,7 @@ import re
 from collections import Counter
 from collections.abc import Mapping
 from dataclasses import dataclass
+from functools import cached_property
 from typing import Literal
 
 from simplace.graph.dtypes import DataType
@@ -40,16 +41,48 @@ class Box:
     nodes: tuple[int, ...]
 
 
-def group_into_boxes(placement: Placement, limit: int) -> tuple[list[Box], dict[int, int]]:
+@dataclass(frozen=True)
+class BoxPaths:
+    """Record of the nodes that a figure draws and, where they are too many, the path by which each is found."""
+
+    graph: DrawnGraph
+
+    @classmethod
+    def of(cls, placement: Placement) -> BoxPaths:
+        """Return those of a placement."""
+        return cls(DrawnGraph.of(placement))
+
+    @cached_property
+    def paths(self) -> dict[int, Path]:
+        """Map each node that is drawn by itself to its path."""
+        graph, roles = self.graph, find_parts(self.graph)
+        return {
+            node: _build_path(graph.placement, node, graph.paths, graph.home, roles[node]) for node in graph.keepers
+        }
+
+    def choose_keys(self, limit: int) -> dict[int, Path]:
+        """Return the path of each node's box, one by one where they are no more than `limit`."""
+        keepers, device = self.graph.keepers, self.graph.placement.device
+        if len(keepers) <= limit:
+            return {node: (f"#{node}",) for node in keepers}
+        return open_scopes(self.paths, {node: device(node) for node in keepers}, limit)
+
+
+def group_into_boxes(
+    placement: Placement, limit: int, named: BoxPaths | None = None
+) -> tuple[list[Box], dict[int, int]]:
     """Return the boxes by first node, and the box number of every drawn node (folded ones included).
+
+    `named` is what `BoxPaths.of` returns, for who asks several times.
 
     Constants, pass-through nodes and reads of a variable are drawn with a neighbour on their device, and NoOps not at
     all, unless the graph is small. Where more than `limit` boxes are left, name scopes collapse.
     """
-    graph = DrawnGraph.of(placement)
+    named = named or BoxPaths.of(placement)
+    graph = named.graph
     keepers, parts = graph.keepers, graph.paths
     shared = _count_shared_scopes(list(parts.values()))
-    keys = _choose_keys(graph, limit)
+    keys = named.choose_keys(limit)
     groups: dict[tuple[str, Path], list[int]] = {}
     for node in keepers:
         groups.setdefault((placement.device(node), keys[node]), []).append(node)
@@ -74,16 +107,6 @@ def _count_shared_scopes(paths: list[Path]) -> int:
         return 0
     first, last = min(scoped)[:-1], max(scoped)[:-1]
     return next((i for i, (a, b) in enumerate(zip(first, last, strict=False)) if a != b), min(len(first), len(last)))
-
-
-def _choose_keys(graph: DrawnGraph, limit: int) -> dict[int, Path]:
-    placement, keepers, parts, home = graph.placement, graph.keepers, graph.paths, graph.home
-    if len(keepers) <= limit:
-        return {node: (f"#{node}",) for node in keepers}
-    devices = {node: placement.device(node) for node in keepers}
-    roles = find_parts(graph)
-    paths = {node: _build_path(placement, node, parts, home, roles[node]) for node in keepers}
-    return open_scopes(paths, devices, limit)
 
 
 def _build_path(placement: Placement, node: int, parts: dict[int, Path], home: dict[int, int], role: StepPart) -> Path:

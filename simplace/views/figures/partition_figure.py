@@ -18,8 +18,10 @@ from simplace.views.figures.placement_figure import arrange_in_rows, draw_device
 from simplace.views.text import quantities
 from simplace.views.text.traffic_phrases import list_traffic
 from viz import Edge, EdgeKind, Figure, Node
+from viz.shortening import fit_all
 
 _ONE_BY_ONE = 20  # transfers that are drawn as a pair each; more are put together by what they join
+_WIDE = 20  # characters of a tensor's name
 _QUARTERS = 4  # of the boxes of a figure: what sends and receives leave is tried in such steps
 
 # What a send and a receive are drawn for: a transfer, those of two boxes, of two devices; all of a device share one in
@@ -158,10 +160,12 @@ def _draw_ends(placement: Placement, alike: Alike, pairs: list[_Pair]) -> Iterat
     for end, found in ((end, found) for end, found in ends.items() if not end.isdecimal()):
         (first, box), count = found[0], len(found)
         tensors = {copy.tensor for copy, _ in found}
-        what = first.tensor if len(tensors) == 1 and is_named else quantities.format_count(len(tensors), "tensor")
+        is_one = len(tensors) == 1 and is_named
+        what = fit_all([first.tensor], _WIDE)[0] if is_one else quantities.format_count(len(tensors), "tensor")
         is_send = end.startswith("send")
         name = _name_op(placement, first, "Send" if is_send else "Recv") + (f" ×{count}" if count > 1 else "")
-        yield Node(end, name, what, alike.boxes[box].device, "send" if is_send else "receive")
+        yield Node(end, name, what, alike.boxes[box].device, "send" if is_send else "receive",
+                   tooltip=first.tensor if is_one else "")  # fmt: skip
 
 
 def _draw_transfer(pair: _Pair, closes: bool) -> Edge:

@@ -77,7 +77,7 @@ def eager_table(changes: Changes, in_full: bool = False) -> Table:
         for move in shown
     )
     more = len(changes.eager.moves) - len(rows)
-    columns = (Column("line", flexible=False), Column("op"), Column("before"), Column("after"))
+    columns = (Column("line", flexible=False), Column("op", flexible=False), Column("before"), Column("after"))
     return Table(columns, rows, footer=f"and {more:,} more; --table lists them all" if more else "")
 
 
@@ -188,7 +188,9 @@ def _move_table(change: ProgramChanges) -> Table:
         (f"{shorten_device(old, source)} → {shorten_device(new, target)}", f"{len(moves):,}", _count_ops(moves))
         for (source, target), moves in sorted(ways.items(), key=lambda item: -len(item[1]))
     )
-    return Table((Column("moved", flexible=False), Column("nodes", "right", flexible=False), Column("ops")), rows)
+    return Table(
+        (Column("moved", flexible=False), Column("nodes", "right", flexible=False), Column("ops", listed=True)), rows
+    )
 
 
 def _count_ops(moves: Iterable[Move]) -> str:
@@ -281,8 +283,9 @@ def _copy_table(change: ProgramChanges, limit: int | None) -> Table:
         found = sorted(between_devices(copies), key=lambda copy: (-(copy.size or 0), copy.tensor, copy.target))
         total += len(found)
         rows += [_copy_row(sign, placed, copy) for copy in found[:limit]]
-    columns = (Column("", flexible=False), Column("copy", flexible=False), Column("tensor"), Column("type"),
-               Column("size", "right", flexible=False), Column("used by"))  # fmt: skip
+    columns = (Column("", flexible=False), Column("copy", flexible=False), Column("tensor"),
+               Column("type", flexible=False), Column("size", "right", flexible=False),
+               Column("used by", listed=True))  # fmt: skip
     more = total - len(rows)
     return Table(columns, tuple(rows), footer=f"and {more:,} more; --table lists them all" if more else "")
 
@@ -295,7 +298,7 @@ def _copy_row(sign: str, placed: Placed, copy: Copy) -> tuple[str, ...]:
         copy.tensor,
         f"{copy.dtype} {quantities.format_shape(copy.shape)}",
         quantities.format_bytes(copy.size),
-        _join_names([placement.graph.names[i] for i in copy.consumers], _NAMES),
+        ", ".join(placement.graph.names[i] for i in copy.consumers),
     )
 
 

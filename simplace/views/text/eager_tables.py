@@ -49,7 +49,8 @@ def line_table(eager: PlacedEager, limit: int | None = None) -> Table:
         for at, device in keys
     )
     more = len(of_row) - len(rows)
-    columns = (Column("line", flexible=False), Column("device", flexible=False), Column("ops"), Column("inputs copied"))
+    columns = (Column("line", flexible=False), Column("device", flexible=False), Column("ops", listed=True),
+               Column("inputs copied"))  # fmt: skip
     return Table(
         columns,
         rows,
@@ -71,7 +72,7 @@ def op_table(eager: PlacedEager) -> Table:
         )
         for each in eager.ops
     )
-    columns = (Column("line"), Column("op"), Column("times", "right"), Column("scope"),
+    columns = (Column("line"), Column("op", flexible=False), Column("times", "right"), Column("scope"),
                Column("device", flexible=False), Column("because", below=True), Column("inputs copied"))  # fmt: skip
     return Table(columns, rows)
 
@@ -82,7 +83,7 @@ def difference_table(agreement: Agreement, devices: DeviceSet) -> Table:
         (each.node, each.op, device_text(devices, each.ours), device_text(devices, each.theirs))
         for each in agreement.differences
     )
-    columns = (Column("eager op"), Column("op"), Column("simplace", flexible=False),
+    columns = (Column("eager op"), Column("op", flexible=False), Column("simplace", flexible=False),
                Column("TensorFlow", flexible=False))  # fmt: skip
     return Table(columns, rows)
 

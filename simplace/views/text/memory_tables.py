@@ -13,6 +13,7 @@ from simplace.analysis.schedule import Schedule
 from simplace.analysis.step_memory import StepMemory
 from simplace.executor.trace import PERMANENT
 from simplace.placement.xla_compiler import find_clusters
+from simplace.views.text.alike_rows import join_alike_rows
 from simplace.views.text.lines import wrap_line
 from simplace.views.text.quantities import format_bytes, format_duration
 from simplace.views.text.schedule_tables import list_assumptions
@@ -32,7 +33,7 @@ _NOT_COUNTED = (
 
 def write_memory(memory: StepMemory, remedies: Sequence[Remedy] = (), width: int | None = None) -> str:
     """Return the answer for each device, what holds the fullest ones' memory, the batch, and what would help."""
-    parts = [wrap_line(_write_headline(memory), width), to_text(_device_table(memory), width)]
+    parts = [wrap_line(_write_headline(memory), width), to_text(join_alike_rows(_device_table(memory)), width)]
     for use in _list_detailed(memory):
         schedule = memory.schedule
         tables = [_kind_table(memory, use), _part_table(schedule, "outputs by scope", list_by_scope(schedule, use))]
@@ -41,7 +42,7 @@ def write_memory(memory: StepMemory, remedies: Sequence[Remedy] = (), width: int
         parts += [to_text(table, width) for table in tables if table.rows]
     parts.append(wrap_line(describe_batch(memory), width))
     if starts := list_start_memory(memory.schedule, grows=memory.grows):
-        parts.append(to_text(_start_table(memory, starts), width))
+        parts.append(to_text(join_alike_rows(_start_table(memory, starts), place=1), width))
     if remedies:
         parts.append(to_text(_remedy_table(memory, remedies), width))
     compiled = (_IN_CLUSTERS,) if find_clusters(memory.schedule.placement) else ()
@@ -98,7 +99,7 @@ def _start_table(memory: StepMemory, starts: Sequence[StartMemory]) -> Table:
     )
     columns = (Column("process", flexible=False), Column("device", flexible=False),
                Column("takes at start", "right", flexible=False), Column("at most", "right", flexible=False),
-               Column("why"))  # fmt: skip
+               Column("why", below=True))  # fmt: skip
     return Table(columns, rows)
 
 
@@ -182,7 +183,7 @@ def _kind_table(memory: StepMemory, use: MemoryUse) -> Table:
     cells = tuple((kind.value, *_format_part(memory.schedule, part, total)) for kind, part in rows)
     short = memory.schedule.placement.devices.by_name[use.device].short
     title = f"{short} at its peak, {format_duration(use.peak_at)} into the step"
-    return Table((Column(title), *_PARTS), cells)
+    return Table((Column("kind", flexible=False), *_PARTS), cells, title)
 
 
 def _part_table(schedule: Schedule, title: str, rows: list[tuple[str, Part]]) -> Table:

@@ -13,13 +13,14 @@ from simplace.analysis.time_sources import find_cost, find_source, share_sources
 from simplace.costs.estimate import Assumption
 from simplace.executor.control_flow import Branch, Loop
 from simplace.explain.waiting_findings import GpuWaits
+from simplace.views.text.alike_rows import join_alike_rows
 from simplace.views.text.cost_sentences import (
     describe_bound,
     describe_sources,
     format_makespan,
     format_uncertain,
 )
-from simplace.views.text.finding_list import describe_finding
+from simplace.views.text.finding_list import describe_step_findings
 from simplace.views.text.lines import wrap_line
 from simplace.views.text.path_tables import path_tables
 from simplace.views.text.quantities import format_bytes, format_count, format_duration
@@ -37,7 +38,7 @@ def write_summary(schedule: Schedule, width: int | None = None) -> str:
     """Return a schedule's makespan, its tracks, critical path, waits and memory, as text."""
     sent = describe_traffic(schedule.estimated.graph.traffic)
     parts = [write_headline(schedule), *([wrap_line(sent, width)] if sent else [])]
-    parts += [to_text(track_table(schedule), width), to_text(device_time_table(schedule), width)]
+    parts += [to_text(join_alike_rows(table), width) for table in (track_table(schedule), device_time_table(schedule))]
     path = critical_table(schedule)
     if path.rows:
         parts.append(to_text(path, width))
@@ -46,7 +47,7 @@ def write_summary(schedule: Schedule, width: int | None = None) -> str:
     held_up = waiting_table(schedule)
     if held_up.rows:
         parts.append(to_text(held_up, width))
-    parts.append(to_text(memory_table(schedule), width))
+    parts.append(to_text(join_alike_rows(memory_table(schedule)), width))
     parts += [f"! {visible(line)}" for line in list_warnings(schedule)]
     parts += [f"note: {visible(line)}" for line in list_assumptions(schedule)]
     parts.append(wrap_line(f"verdict: {write_verdict(schedule)}", width))
@@ -111,9 +112,9 @@ def critical_table(schedule: Schedule, limit: int = 8) -> Table:
                 graph.source_line(span.node) or "-",
             )
         )
-    columns = [Column("start", "right", flexible=False), Column("critical path"), Column("track"),
+    columns = [Column("start", "right", flexible=False), Column("critical path"), Column("track", flexible=False),
                Column("duration", "right", flexible=False), Column("source", flexible=False), Column("bound"),
-               Column("waited"), Column("line")]  # fmt: skip
+               Column("waited", below=True), Column("line", below=True)]  # fmt: skip
     for place in (5, 4):  # nothing ran on a GPU; no time is a prediction
         if all(row[place] == "-" for row in rows):
             rows = [(*row[:place], *row[place + 1 :]) for row in rows]
@@ -140,7 +141,8 @@ def waiting_table(schedule: Schedule) -> Table:
                 f"{name} ({format_duration(longest.by_cause[cause])})",
             )
         )
-    columns = (Column("waited"), Column("ops", "right"), Column("total", "right"), Column("longest"))
+    columns = (Column("waited", flexible=False), Column("ops", "right", flexible=False),
+               Column("total", "right", flexible=False), Column("longest", below=True))  # fmt: skip
     return Table(columns, tuple(rows))
 
 
@@ -158,7 +160,7 @@ def memory_table(schedule: Schedule) -> Table:
     )
     columns = (Column("memory of", flexible=False), Column("peak", "right", flexible=False),
                Column("limit", "right", flexible=False), Column("at", "right", flexible=False),
-               Column("largest tensors at the peak"))  # fmt: skip
+               Column("largest tensors at the peak", listed=True))  # fmt: skip
     return Table(columns, rows)
 
 
@@ -198,7 +200,7 @@ def _list_missing_members(schedule: Schedule) -> list[str]:
 
 def list_warnings(schedule: Schedule) -> list[str]:
     """Return what goes wrong: memory that runs out, unordered writes, and what devices wait for without need."""
-    lines = [describe_finding(one) for one in find_in_step(schedule) if not isinstance(one, GpuWaits)]
+    lines = describe_step_findings([one for one in find_in_step(schedule) if not isinstance(one, GpuWaits)])
     lines += [_runs_out(schedule, use) for use in schedule.memory if use.runs_out >= 0]
     lines += _list_missing_members(schedule)
     names = schedule.placed.graph.names

@@ -9,6 +9,7 @@ from simplace.placement.placement import Placement
 from simplace.program.program_labels import drop_number
 from simplace.result import Placed, Result
 from simplace.views.text import tables
+from simplace.views.text.alike_rows import join_alike_rows
 from simplace.views.text.lines import list_findings, wrap_line
 from simplace.views.text.quantities import format_count, format_shape
 from simplace.views.text.reach import tell_ending, tell_unreached
@@ -70,7 +71,7 @@ def program_summary(placed: Placed, width: int | None = None, copies: int | None
     """Return the summary of one program: devices, copies, findings."""
     parts = [write_title(placed)]
     if placed.placement.program.kind != "compiled":
-        parts.append(to_text(tables.device_table(placed), width))
+        parts.append(to_text(join_alike_rows(tables.device_table(placed)), width))
     if placed.clusters:
         parts.append(to_text(tables.cluster_table(placed), width))
     sent = describe_traffic(placed.traffic)
@@ -258,7 +259,10 @@ def _program_table(result: Result) -> Table:
     shown = tuple(
         (titles[0] if len(titles) == 1 else f"{name} ×{len(titles)}", *rest) for (name, *rest), titles in rows.items()
     )
-    return Table((Column("program"), Column("kind"), Column("ops per device"), Column("agreement")), shown)
+    return Table(
+        (Column("program"), Column("kind", flexible=False), Column("ops per device", listed=True), Column("agreement")),
+        shown,
+    )
 
 
 def _describe_refusal(placement: Placement) -> str:

@@ -78,7 +78,7 @@ def cluster_table(placed: Placed) -> Table:
         for found in placed.clusters
     )
     columns = (Column("compiled by XLA"), Column("device", flexible=False), Column("ops", "right", flexible=False),
-               Column("most of them"))  # fmt: skip
+               Column("most of them", listed=True))  # fmt: skip
     return Table(columns, rows)
 
 
@@ -111,7 +111,7 @@ def copy_table(placed: Placed, limit: int | None = None) -> Table:
     )
     more = len(copies.between_devices) - len(rows)
     columns = (Column("copy", flexible=False), Column("tensor"), Column("type", flexible=False),
-               Column("size", "right", flexible=False), Column("used by"))  # fmt: skip
+               Column("size", "right", flexible=False), Column("used by", listed=True))  # fmt: skip
     return Table(columns, rows, footer=f"and {more:,} more; --table lists them all" if more else "")
 
 
@@ -133,7 +133,7 @@ def run_table(placed: Placed, limit: int | None = None) -> Table:
                 )
             )
     columns = (Column("run"), Column("copy", flexible=False), Column("tensor"), Column("type", flexible=False),
-               Column("size", "right", flexible=False), Column("used by"))  # fmt: skip
+               Column("size", "right", flexible=False), Column("used by", listed=True))  # fmt: skip
     return Table(columns, tuple(rows), footer=f"and {more:,} more; --table lists them all" if more else "")
 
 

@@ -111,9 +111,9 @@ def collective_table(placed: Placed, limit: int | None = None) -> Table:
         for one in order[:limit]
     )
     more = len(order) - len(rows)
-    columns = (Column("collective", flexible=False), Column("between", flexible=False), Column("type"),
+    columns = (Column("collective", flexible=False), Column("between", flexible=False), Column("type", flexible=False),
                Column(f"per {name_member(order[0].devices) if order else 'device'}", "right", flexible=False),
-               Column("by"), Column("line"))  # fmt: skip
+               Column("by", listed=True), Column("line"))  # fmt: skip
     return Table(columns, rows, footer=f"and {more:,} more; --table lists them all" if more else "")
 
 
@@ -123,4 +123,4 @@ def _describe_members(placement: Placement, one: Collective) -> str:
     if one.copies:
         return f"{quantities.format_count(len(one.copies), 'copy')} to and from {name}"
     rest = len(one.members) - 1
-    return f"{name} and {rest} more" if rest else name
+    return f"{name}, {rest} more" if rest else name
