@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from simplace.placement.placement import Placement
 from simplace.program.known_names import strip_number
 from simplace.result import Placed
-from simplace.views.figures.boxes import Box, BoxPaths, group_into_boxes
+from simplace.views.figures.boxes import Box, group_into_boxes
 
 _BETWEEN = ("/", ", ", " … ")  # names in the text of a box
 _NAMES = re.compile(f"({'|'.join(_BETWEEN)})")
@@ -44,22 +44,21 @@ def figure_boxes(placed: Placed, limit: int) -> Alike:
     Each device is drawn where there are few, and where `limit` leaves some boxes to each or all ops are drawn one by
     one. Else of three or more that are alike one is drawn, with as much detail as there is room for then.
     """
-    named = BoxPaths.of(placed.placement)
     devices = len({decision.device for decision in placed.placement.decisions.values()})
-    whole = _fold(placed, named, limit, least=devices + 1)
+    whole = _fold(placed, limit, least=devices + 1)
     if devices <= _DRAWN and (devices * _BOXES_EACH <= limit or len(whole.boxes) == len(whole.drawn)):
         return whole
     found = whole
     for room in (*(limit * devices // share for share in _SHARES), limit, 1):
-        found = _fold(placed, named, room, FEW_ALIKE if devices <= _DRAWN else 2)
+        found = _fold(placed, room, FEW_ALIKE if devices <= _DRAWN else 2)
         if len(found.boxes) <= limit:
             break
     return found
 
 
-def _fold(placed: Placed, named: BoxPaths, room: int, least: int) -> Alike:
+def _fold(placed: Placed, room: int, least: int) -> Alike:
     copied = frozenset((copy.source, copy.target) for copy in placed.crossing)
-    made = group_into_boxes(placed.placement, room, named)
+    made = group_into_boxes(placed.placement, room)
     return fold_alike(placed.placement, *made, most=1, least=least, copied=copied)
 
 

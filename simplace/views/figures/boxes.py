@@ -6,7 +6,7 @@ import re
 from collections import Counter
 from collections.abc import Mapping
 from dataclasses import dataclass
-from functools import cached_property
+from functools import cached_property, lru_cache
 from typing import Literal
 
 from simplace.graph.dtypes import DataType
@@ -18,7 +18,7 @@ from simplace.program.known_names import Path, strip_number
 from simplace.views.figures.acyclic_groups import split_cycles
 from simplace.views.figures.drawn_graph import DrawnGraph
 from simplace.views.figures.folding import LEFT_OUT
-from simplace.views.figures.scopes import OTHERS, insert_stems, open_scopes
+from simplace.views.figures.scopes import OTHERS, Scope, build_tree, insert_stems, open_scopes
 from simplace.views.figures.step_parts import StepPart, find_parts
 
 BoxKind = Literal["op", "scope", "argument", "result", "variable", "part"]
@@ -49,8 +49,8 @@ class BoxPaths:
 
     @classmethod
     def of(cls, placement: Placement) -> BoxPaths:
-        """Return those of a placement."""
-        return cls(DrawnGraph.of(placement))
+        """Return those of a placement; of the last one they are kept, since a figure is made in several sizes."""
+        return _find_paths(_Same(placement))
 
     @cached_property
     def paths(self) -> dict[int, Path]:
@@ -60,25 +60,47 @@ class BoxPaths:
             node: _build_path(graph.placement, node, graph.paths, graph.home, roles[node]) for node in graph.keepers
         }
 
+    @cached_property
+    def _devices(self) -> dict[int, str]:
+        return {node: self.graph.placement.device(node) for node in self.graph.keepers}
+
+    @cached_property
+    def _root(self) -> Scope:
+        return build_tree(self.paths, self._devices)
+
     def choose_keys(self, limit: int) -> dict[int, Path]:
         """Return the path of each node's box, one by one where they are no more than `limit`."""
-        keepers, device = self.graph.keepers, self.graph.placement.device
+        keepers = self.graph.keepers
         if len(keepers) <= limit:
             return {node: (f"#{node}",) for node in keepers}
-        return open_scopes(self.paths, {node: device(node) for node in keepers}, limit)
+        return open_scopes(self.paths, self._devices, limit, self._root)
 
 
-def group_into_boxes(
-    placement: Placement, limit: int, named: BoxPaths | None = None
-) -> tuple[list[Box], dict[int, int]]:
+class _Same:
+    """A placement as a key, which is equal to that of the same placement alone."""
+
+    def __init__(self, placement: Placement) -> None:
+        self.placement = placement
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, _Same) and self.placement is other.placement
+
+    def __hash__(self) -> int:
+        return id(self.placement)
+
+
+@lru_cache(maxsize=1)
+def _find_paths(key: _Same) -> BoxPaths:
+    return BoxPaths(DrawnGraph.of(key.placement))
+
+
+def group_into_boxes(placement: Placement, limit: int) -> tuple[list[Box], dict[int, int]]:
     """Return the boxes by first node, and the box number of every drawn node (folded ones included).
-
-    `named` is what `BoxPaths.of` returns, for who asks several times.
 
     Constants, pass-through nodes and reads of a variable are drawn with a neighbour on their device, and NoOps not at
     all, unless the graph is small. Where more than `limit` boxes are left, name scopes collapse.
     """
-    named = named or BoxPaths.of(placement)
+    named = BoxPaths.of(placement)
     graph = named.graph
     keepers, parts = graph.keepers, graph.paths
     shared = _count_shared_scopes(list(parts.values()))

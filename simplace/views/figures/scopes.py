@@ -21,12 +21,12 @@ _REPEATS = 8  # nodes of one name: a scope made mostly of such stays closed, for
 
 
 @dataclass(slots=True)
-class _Scope:
+class Scope:
     """Record of a scope: its nodes per device, and its parts by their step."""
 
     path: Path
     sizes: Counter[str] = field(default_factory=Counter)
-    parts: dict[str, _Scope] = field(default_factory=dict)
+    parts: dict[str, Scope] = field(default_factory=dict)
 
     @property
     def size(self) -> int:
@@ -45,34 +45,38 @@ def insert_stems(parts: Iterable[str]) -> Path:
     )
 
 
-def open_scopes(paths: Mapping[int, Path], devices: Mapping[int, str], limit: int) -> dict[int, Path]:
+def open_scopes(
+    paths: Mapping[int, Path], devices: Mapping[int, str], limit: int, root: Scope | None = None
+) -> dict[int, Path]:
     """Return the path of each node's box: the nodes of one device and path share it.
+
+    `root` is what `build_tree` returns of the paths and devices, for who asks several times.
 
     The largest scopes are opened first, as long as all boxes number at most `limit`; where the outermost scopes alone
     exceed it, the smallest of them are put together under `OTHERS`, those with a "#" last of all.
     """
-    root = _build_tree(paths, devices)
-    closed = _close_scopes(root, limit)
+    closed = _close_scopes(root or build_tree(paths, devices), limit)
     return {node: _closed_at(path, closed) for node, path in paths.items()}
 
 
-def _build_tree(paths: Mapping[int, Path], devices: Mapping[int, str]) -> _Scope:
-    root = _Scope(())
+def build_tree(paths: Mapping[int, Path], devices: Mapping[int, str]) -> Scope:
+    """Return the scope around all nodes, whose paths and devices are given."""
+    root = Scope(())
     for node, path in paths.items():
         at = root
         at.sizes[devices[node]] += 1
         for step in path:
             if step not in at.parts:
-                at.parts[step] = _Scope((*at.path, step))
+                at.parts[step] = Scope((*at.path, step))
             at = at.parts[step]
             at.sizes[devices[node]] += 1
     return root
 
 
-def _close_scopes(root: _Scope, limit: int) -> set[Path]:
+def _close_scopes(root: Scope, limit: int) -> set[Path]:
     """Return the paths at which boxes are closed; the empty path stands for the others."""
     outermost = sorted(root.parts.values(), key=lambda scope: (not _is_marked(scope), -scope.size, scope.path))
-    waiting: list[tuple[int, Path, _Scope]] = []
+    waiting: list[tuple[int, Path, Scope]] = []
     closed: set[Path] = set()
     boxes = 0
     room = limit if _count_boxes(outermost) <= limit else limit - len(root.sizes)
@@ -95,15 +99,15 @@ def _close_scopes(root: _Scope, limit: int) -> set[Path]:
     return closed
 
 
-def _is_marked(scope: _Scope) -> bool:
+def _is_marked(scope: Scope) -> bool:
     return scope.path[0].startswith("#")
 
 
-def _count_boxes(scopes: Iterable[_Scope]) -> int:
+def _count_boxes(scopes: Iterable[Scope]) -> int:
     return sum(len(scope.sizes) for scope in scopes)
 
 
-def _worth_opening(scope: _Scope) -> bool:
+def _worth_opening(scope: Scope) -> bool:
     each = max(Counter(device for part in scope.parts.values() for device in part.sizes).values())
     if scope.path[-1].endswith("*"):
         return each <= _FEW or (each <= _MANY and scope.size >= _SMALL * each)
@@ -113,7 +117,7 @@ def _worth_opening(scope: _Scope) -> bool:
     return 2 * repeated <= scope.size
 
 
-def _is_name(scope: _Scope) -> bool:
+def _is_name(scope: Scope) -> bool:
     """Return whether a scope contains nodes of one name that differ only in its number."""
     return all(step.startswith("#") for inner in scope.parts.values() for step in inner.parts)
 
