@@ -23,20 +23,30 @@ def fold_constants(graph: PartitionedGraph) -> PartitionedGraph:
     """Return the graph with a constant for each tensor that is folded, under the name of the node that made it.
 
     Only control edges lead to it any more: `remove_dead_nodes` takes out what nothing else needs. A large tensor is
-    made in each step, with all that it is made of.
+    made in each step, with all that it is made of; so is what others wait for by a control edge, beside its constant,
+    which has a name of its own (`ReplaceTensorWithConstant` moves data edges alone).
     """
     foldable, sizes = _find_foldable(graph), TensorSizes(graph.placed)
     chosen = {i for i in foldable if graph.nodes[i].op not in CONSTANTS and _leads_out(graph, i, foldable, sizes)}
     folded = {i for i in chosen if _lies_where_constants_do(graph, i)}
     if not folded:
         return graph
-    nodes = tuple(node._replace(op=CONSTANT) if i in folded else node for i, node in enumerate(graph.nodes))
-    outs = [[edge for edge in edges if edge.dst not in folded or edge.dst_slot == CONTROL] for edges in graph.outs]
+    awaited = sorted(i for i in folded if any(edge.dst_slot == CONTROL for edge in graph.outs[i]))
+    beside = {i: len(graph) + k for k, i in enumerate(awaited)}
+    replaced = folded.difference(awaited)
+    nodes = [node._replace(op=CONSTANT) if i in replaced else node for i, node in enumerate(graph.nodes)]
+    outs = [[edge for edge in edges if edge.dst not in replaced or edge.dst_slot == CONTROL] for edges in graph.outs]
+    for k, i in enumerate(awaited):
+        nodes.append(nodes[i]._replace(name=f"{nodes[i].name}/_{k}__cf__{k}", op=CONSTANT))
+        outs.append([edge._replace(src=beside[i]) for edge in outs[i] if edge.dst_slot != CONTROL])
+        outs[i] = [edge for edge in outs[i] if edge.dst_slot == CONTROL]
+        for edge in (edge for edge in graph.ins[i] if edge.dst_slot == CONTROL):
+            outs[edge.src].append(edge._replace(dst=beside[i]))
     waiting = {edge.dst for edges in outs for edge in edges}
-    for i in sorted(folded - waiting):
-        source = graph.sources[graph.devices.index(graph.nodes[i].device)]
+    for i in sorted((replaced | set(beside.values())) - waiting):
+        source = graph.sources[graph.devices.index(nodes[i].device)]
         outs[source].append(PartEdge(source, CONTROL, i, CONTROL))
-    return replace(graph, nodes=nodes, outs=tuple(map(tuple, outs)))
+    return replace(graph, nodes=tuple(nodes), outs=tuple(map(tuple, outs)))
 
 
 def is_folded(graph: PartitionedGraph, number: int) -> bool:
@@ -85,7 +95,12 @@ def _find_host_outputs(graph: PartitionedGraph, number: int, device: str) -> tup
 
 
 def _leads_out(graph: PartitionedGraph, number: int, foldable: set[int], sizes: TensorSizes) -> bool:
-    """Return whether nodes that are not foldable take outputs of a node, and all of these are small enough."""
+    """Return whether nodes that are not foldable take outputs of a node, and all of these are small enough.
+
+    A variant is: only what it refers to may be large.
+    """
     slots = {edge.src_slot for edge in graph.outs[number] if edge.dst_slot != CONTROL and edge.dst not in foldable}
-    found = [sizes.size(graph.nodes[number].origin, slot) for slot in slots]
+    origin = graph.nodes[number].origin
+    types = graph.placed.graph.out_types[origin]
+    found = [0 if types[slot] == DataType.DT_VARIANT else sizes.size(origin, slot) for slot in slots]
     return bool(found) and all(size is not None and size <= _LARGEST for size in found)

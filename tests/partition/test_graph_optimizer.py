@@ -23,6 +23,16 @@ ON_GPU = """
     w = Reshape(z, l) @g0 {T=float, Tshape=int64, _output_shapes=(dims(2),)}
     r = _Retval(w) @c {T=float, index=0}
 """
+AWAITED = FOLDED.replace("x = ", "b = Const(^e) @c {dtype=float, _output_shapes=(dims(2),)}\n    x = ").replace(
+    "r = ", "z = AddV2(y, b) @c {_output_shapes=(dims(2),)}\n    r = ").replace("_Retval(y)", "_Retval(z)")  # fmt: skip
+LISTS = """
+    s = Const() @c {dtype=int32, _output_shapes=(dims(0),)}
+    n = Const() @c {dtype=int32, _output_shapes=(dims(),)}
+    l = EmptyTensorList(s, n) @c {element_dtype=float, shape_type=int32, _output_shapes=(dims(),)}
+    x = Placeholder() @c {dtype=float, shape=dims()}
+    p = TensorListPushBack(l, x) @c {element_dtype=float, _output_shapes=(dims(),)}
+    r = _Retval(p) @c {T=variant, index=0}
+"""
 TWICE = """
     x = Placeholder() @c {dtype=float, shape=shape}
     a = Neg(x) @c
@@ -67,6 +77,17 @@ def test_what_is_folded_runs_before_the_step_and_stays_in_memory() -> None:
     names = [done.estimated.graph.nodes[node].name for _, _, node in done.trace.resident]
     assert names == ["e"]
     assert done.trace.makespan < plain.trace.makespan
+
+
+def test_what_others_wait_for_runs_beside_its_constant() -> None:
+    found = optimize(AWAITED)
+    assert ops(found)["e"] == "Exp"
+    assert inputs(found, "y") == ["x", "e/_0__cf__0"]
+    assert inputs(found, "b") == ["e"]
+
+
+def test_an_empty_list_is_folded() -> None:
+    assert ops(optimize(LISTS))["l"] == "Const"
 
 
 def test_a_large_constant_is_made_in_each_step() -> None:

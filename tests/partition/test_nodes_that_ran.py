@@ -1,0 +1,32 @@
+"""What TensorFlow's executor runs of a function without Grappler is what is simulated of it once it is optimized."""
+
+import textwrap
+from pathlib import Path
+
+import simplace
+from benchmarks.nodes_that_ran import list_ran, list_simulated
+
+SCRIPT = """
+    import tensorflow as tf
+
+    weights = tf.Variable(tf.zeros([16, 1]))
+
+    @tf.function
+    def step(x, y):
+        with tf.GradientTape() as tape:
+            loss = tf.reduce_mean(tf.square(x @ weights - y))  # what is squared waits for a gradient that is folded
+        weights.assign_sub(0.1 * tape.gradient(loss, weights))
+        return loss, tf.while_loop(lambda i, _: i < 4, lambda i, x: (i + 1, tf.tanh(x)), (0, x))[1]
+
+    print(step(tf.ones([8, 16]), tf.ones([8, 1]))[0].shape)
+"""
+
+
+def test_the_same_nodes_run(tmp_path: Path) -> None:
+    script = tmp_path / "step.py"
+    script.write_text(textwrap.dedent(SCRIPT))
+    result = simplace.place(str(script), "cpu:1")
+    simulated, ran = list_simulated(result, optimizes=True), list_ran(script, "drop")
+    assert simulated == ran
+    assert any("truediv" in name for name in simulated)
+    assert len(simulated) > 15
