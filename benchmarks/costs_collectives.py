@@ -17,7 +17,7 @@ MB = 10**6  # a size of 1 MiB is above it
 PARAMETERS: Mapping[str, Parameter] = {
     "switch": P(0.8, 0.4, 1), "switch_pair": P(0.36, 0, 1), "mesh": P(0.9, 0.4, 1),
     "pcie": P(0.77, 0.2, 1), "pcie_shared": P(0.2, 0, 1), "host": P(0.38, 0.1, 1), "host_shared": P(0.02, 0, 1, 1.0),
-    "network": P(0.6, 0.1, 1), "network_hop_s": P(5e-6, 0, 1e-4),
+    "network": P(0.8, 0.1, 1), "network_host": P(0.6, 0.1, 1), "network_hop_s": P(5e-6, 0, 1e-4),
     "nvlink_quick_s": P(8e-6, 1e-6, 2e-5), "nvlink_quick_hop_s": P(1e-6, 0, 5e-6), "nvlink_quick": P(0.4, 0.05, 1),
     "nvlink_tree_s": P(1e-6, 0, 1e-5),
     "nvlink_full_s": P(2.5e-5, 5e-6, 1e-4), "nvlink_full_hop_s": P(1e-6, 0, 1e-5), "nvlink_fill_s": P(3e-5, 0, 2e-4),
@@ -61,7 +61,7 @@ def predict_collectives(rows: Sequence[MeasuredCollective], constants: Mapping[s
 
 def fit_collectives(rows: Sequence[MeasuredCollective]) -> dict[str, float]:
     """Fit the constants; each curve (machine, operation, number of GPUs) counts alike."""
-    rows = [row for row in rows if find_machine(row) is not None]
+    rows = [row for row in rows if find_machine(row) is not None and not row.algorithm]
     seconds = np.array([row.seconds for row in rows])
     curves = defaultdict(list)
     for i, row in enumerate(rows):
@@ -92,32 +92,75 @@ def measure_errors(rows: Sequence[MeasuredCollective], constants: Mapping[str, f
     return np.abs(predict_collectives(rows, constants) / seconds - 1)
 
 
-def measure_mean_error(rows: Sequence[MeasuredCollective], constants: Mapping[str, float]) -> float:
-    """Return the mean error between GPUs of one machine; each machine and operation counts alike."""
-    groups: dict[tuple[str, str, str], list[float]] = defaultdict(list)
-    for row, error in zip(rows, measure_errors(rows, constants).tolist(), strict=True):
-        if row.gpus <= _IN_ONE_MACHINE and not np.isnan(error):
-            groups[row.gpu, row.op, row.source].append(error)
-    return float(np.mean([np.mean(errors) for errors in groups.values()]))
+def predict_left_out(rows: Sequence[MeasuredCollective]) -> np.ndarray:
+    """Return the seconds of rows by constants that were fitted without them.
+
+    Machines with PCIe are left out one at a time. With NVLink one table alone has small sizes and all operations, so
+    sizes are left out there, one power of two at a time.
+    """
+    parts = defaultdict(list)
+    for i, row in enumerate(rows):
+        machine = find_machine(row)
+        if machine is not None:
+            is_pcie = machine[0].kind in ("pcie", "host")
+            parts[row.gpu if is_pcie else int(np.log2(row.bytes))].append(i)
+    found = np.full(len(rows), np.nan)
+    for where in parts.values():
+        own = set(where)
+        fitted = fit_collectives([row for i, row in enumerate(rows) if i not in own])
+        found[where] = predict_collectives([rows[i] for i in where], fitted)
+    return found
+
+
+def measure_mean_errors(rows: Sequence[MeasuredCollective]) -> dict[str, float]:
+    """Return the left-out errors of "collective" (in one machine) and "collective_network".
+
+    The mean over the machines and operations, each alike.
+    """
+    rows = [row for row in rows if find_machine(row) is not None and not row.algorithm]
+    errors = np.abs(predict_left_out(rows) / np.array([row.seconds for row in rows]) - 1)
+    groups: dict[str, dict[tuple[str, str, str], list[float]]] = {"collective": {}, "collective_network": {}}
+    for row, error in zip(rows, errors.tolist(), strict=True):
+        place = "collective" if row.gpus <= _IN_ONE_MACHINE else "collective_network"
+        groups[place].setdefault((row.gpu, row.op, row.source), []).append(error)
+    return {place: float(np.mean([np.mean(one) for one in found.values()])) for place, found in groups.items() if found}
 
 
 def tabulate_collectives(rows: Sequence[MeasuredCollective], constants: Mapping[str, float]) -> list[tuple[str, ...]]:
-    """Return rows of a table: machine, operation, mean error above and below 1 MB, and how many rows there are."""
+    """Return rows of a table: machine, operation, mean errors above and below 1 MB, and how many rows there are.
+
+    The errors are of the constants, and of fits without the rows in question. Rows of other libraries than NCCL are
+    apart.
+    """
     rows = [row for row in rows if find_machine(row) is not None]
     errors = measure_errors(rows, constants)
+    left_out = np.abs(predict_left_out(rows) / np.array([row.seconds for row in rows]) - 1)
     groups: dict[tuple[str, str], list[int]] = defaultdict(list)
     for i, row in enumerate(rows):
         place = "" if row.gpus <= _IN_ONE_MACHINE else ", several machines"
-        groups[f"{row.gpu}{place} ({row.source})", row.op].append(i)
-    table = [(*key, *_split_errors(rows, errors, where)) for key, where in sorted(groups.items())]
-    return [*table, ("all", "", *_split_errors(rows, errors, range(len(rows))))]
+        name = f"not NCCL: {row.algorithm}" if row.algorithm else f"{row.gpu}{place} ({row.source})"
+        groups[name, row.op].append(i)
+    table = [
+        (*key, *_split_errors(rows, errors, where), *_split_errors(rows, left_out, where), f"{len(where):,}")
+        for key, where in sorted(groups.items(), key=lambda one: (one[0][0].startswith("not"), one[0]))
+    ]
+    by_nccl = [i for i, row in enumerate(rows) if not row.algorithm]
+    totals = {
+        "all by NCCL, in one machine": [i for i in by_nccl if rows[i].gpus <= _IN_ONE_MACHINE],
+        "all by NCCL, several machines": [i for i in by_nccl if rows[i].gpus > _IN_ONE_MACHINE],
+    }
+    return [*table, *(
+        (name, "", *_split_errors(rows, errors, where), *_split_errors(rows, left_out, where), f"{len(where):,}")
+        for name, where in totals.items()
+    )]  # fmt: skip
 
 
-def _split_errors(rows: Sequence[MeasuredCollective], errors: np.ndarray, where: Iterable[int]) -> tuple[str, str, str]:
-    large = [errors[i] for i in where if rows[i].bytes > MB]
-    small = [errors[i] for i in where if rows[i].bytes <= MB]
-    shares = (f"{np.mean(part):.1%}" if part else "-" for part in (large, small))
-    return *shares, f"{len(large) + len(small):,}"
+def _split_errors(rows: Sequence[MeasuredCollective], errors: np.ndarray, where: Iterable[int]) -> tuple[str, str]:
+    known = [i for i in where if not np.isnan(errors[i])]
+    large = [errors[i] for i in known if rows[i].bytes > MB]
+    small = [errors[i] for i in known if rows[i].bytes <= MB]
+    above, below = (f"{np.mean(part):.1%}" if part else "-" for part in (large, small))
+    return above, below
 
 
 def _group_rows(rows: Sequence[MeasuredCollective]) -> dict[tuple[str, int, tuple[Fabric, float]], np.ndarray]:

@@ -54,7 +54,7 @@ class Measured:
 
 @dataclass(frozen=True, slots=True)
 class MeasuredCollective:
-    """Record of a measured collective."""
+    """Record of a measured collective: `algorithm` is what ran it where that was not NCCL."""
 
     gpu: str
     op: str
@@ -62,6 +62,7 @@ class MeasuredCollective:
     bytes: int
     seconds: float
     source: str
+    algorithm: str = ""
 
 
 def read_operators(folder: Path) -> dict[str, Measured]:
@@ -142,7 +143,8 @@ def read_collectives(folder: Path) -> list[MeasuredCollective]:
     for name in ("aiconfigurator/collectives.csv", "vtrain/all_reduce.csv", "deepbench/allreduce.csv"):
         for row in _read_rows(folder / name):
             values = row["gpu"], row["op"], int(row["gpus"]), int(row["bytes"]), float(row["seconds"])
-            found.append(MeasuredCollective(*values, name.split("/")[0]))
+            algorithm = "" if row.get("algorithm", "NCCL").startswith("NCCL") else row["algorithm"]
+            found.append(MeasuredCollective(*values, name.split("/")[0], algorithm))
     return found
 
 

@@ -68,11 +68,13 @@ GROUPS: Mapping[str, Mapping[str, Parameter]] = {
     "conv": {
         "forward": P(0.8, 0.2, 1.2), "input": P(0.7, 0.1, 1.2), "filter": P(0.6, 0.1, 1.2), "scatter": P(0.5, 0.05, 2),
         "winograd": P(0.6, 0.1, 1.2), "winograd_apart": P(0.8, 0.1, 1.2), "transform": P(0.8, 0.1, 1.5),
-        "tile_128x32": P(0.8, 0.05, 1),
+        "tile_128x32": P(0.8, 0.05, 1), "filters": P(4, 0, 12), "forward_helper_s": P(1e-5, 0, 1e-4),
+        "input_helper_s": P(1e-5, 0, 1e-4), "filter_helper_s": P(2e-5, 0, 1e-4),
     },
     "rnn": {
         "step": P(0.5, 0.1, 1.2), "weights": P(0.9, 0.3, 1.2), "wait_clocks": P(100, 0, 400),
         "stream": P(0.9, 0.3, 1.3), "step_s": P(1e-5, 0, 5e-5), "tile_128x32": P(0.6, 0.05, 1),
+        "weights_adds": P(2, 0, 8), "weights_helper_s": P(2e-5, 0, 1e-4),
     },
 }  # fmt: skip
 FIXED: Mapping[str, Mapping[str, float]] = {

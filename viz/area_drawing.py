@@ -153,7 +153,7 @@ class _Panel:
             x, width = self._x(piece.first), self._x(piece.last) - self._x(piece.first)
             y, bottom = self._y(piece.high), self._y(piece.low)
             amount = self.columns[piece.first][number]
-            time = spell(piece.first / len(self.columns) * self.drawing.end, self.drawing.end)
+            time = spell(float(f"{piece.first / len(self.columns) * self.drawing.end:.3g}"), self.drawing.end)
             said = f"{band.title}: {self.drawing.chart.unit(amount)} at {time}"
             self.canvas.box(x, y, width + _OVERLAP, bottom - y, fill, tooltip=visible(said))
             self._draw_pattern(band, piece, hatch)

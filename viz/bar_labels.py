@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Collection, Iterable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from viz.gantt import Bar
 from viz.names import visible
@@ -19,13 +19,14 @@ _SPELLED = ("op", "launch", "part")
 class Entry:
     """Record of a label in the table: its letter ("" for one without), how many bars have it, and their seconds.
 
-    Launches are not counted where the label has other bars.
+    `error` is how far off the seconds may be, as a share. Launches are not counted where the label has other bars.
     """
 
     code: str
     label: str
     count: int
     seconds: float
+    error: float
 
 
 class BarLabels:
@@ -38,7 +39,7 @@ class BarLabels:
         written = {bar.label for bar in spelled if self._fits(bar, bar.label)}
         coded = {bar.label for bar in spelled if not self._fits(bar, bar.label) and width(bar) >= self._room(1)}
         self.codes = dict(zip((one.label for one in ranked if one.label in coded), _LETTERS, strict=False))
-        with_code = [_with_code(one, self.codes[one.label]) for one in ranked if one.label in self.codes]
+        with_code = [replace(one, code=self.codes[one.label]) for one in ranked if one.label in self.codes]
         self.entries = [
             *with_code,
             *(one for one in ranked if one.label not in self.codes and one.label not in written),
@@ -72,8 +73,6 @@ def _sum_up(bars: Iterable[Bar]) -> list[Entry]:
 
 def _sum_label(label: str, bars: Sequence[Bar]) -> Entry:
     worked = [bar for bar in bars if bar.kind != "launch"] or bars
-    return Entry("", label, sum(bar.count for bar in worked), sum(bar.end - bar.start for bar in worked))
-
-
-def _with_code(entry: Entry, code: str) -> Entry:
-    return Entry(code, entry.label, entry.count, entry.seconds)
+    seconds = sum(bar.end - bar.start for bar in worked)
+    error = sum((bar.end - bar.start) * bar.error for bar in worked) / seconds if seconds else 0.0
+    return Entry("", label, sum(bar.count for bar in worked), seconds, error)

@@ -27,9 +27,9 @@ class Bar:
 
     `label` is never shortened: where a bar has no room for it, a letter stands for it that a table below explains (not
     for copies and collectives); `more` is written in its place where there is room for that. `group` names the device
-    that gives the colour, None for none. `kind` changes the look: a launch is pale, a part of an op has round corners,
-    a copy a dashed outline. A collective is dark and covers `rows` tracks, from `track` down: what several devices do
-    together.
+    that gives the colour, None for none. `error` is how far off its length may be, as a share. `kind` changes the look:
+    a launch is pale, a part of an op has round corners, a copy a dashed outline. A collective is dark and covers `rows`
+    tracks, from `track` down: what several devices do together.
     """
 
     track: int
@@ -43,6 +43,7 @@ class Bar:
     count: int = 1
     rows: int = 1
     more: str = ""
+    error: float = 0.0
 
 
 @dataclass(frozen=True, slots=True)

@@ -14,7 +14,7 @@ from dataclasses import replace
 from math import isinf
 
 from viz import labels
-from viz.bar_labels import LETTER, BarLabels
+from viz.bar_labels import LETTER, BarLabels, Entry
 from viz.canvas import Canvas, axis_width, enlarge_text, page_height, wrap_caption
 from viz.gantt import Bar, BarKind, Gantt, Track, keep_tracks
 from viz.names import elide, visible
@@ -132,7 +132,7 @@ class _Drawing:
         longest = max((len(visible(one.label)) for one in self.labels.entries), default=0) + _COUNTS
         self.columns = max(1, int((self.page - _KEY_LEFT) / max(longest * self.small * LETTER, _CELL)))
         self.cells = self._table_cells(page_height(style) - self.table_top)
-        self.labels.keep_codes({code for code, _ in self.cells})
+        self.labels.keep_codes({code for code, *_ in self.cells})
         rows = -(-len(self.cells) // self.columns)
         self.height = self.table_top + (rows + 1) * _ROW * bool(rows)
         self.canvas = Canvas("gantt", self.page, self.height, style)
@@ -149,20 +149,22 @@ class _Drawing:
         self._table()
         return self.canvas.dot
 
-    def _table_cells(self, room: float) -> list[tuple[str, str]]:
+    def _table_cells(self, room: float) -> list[tuple[str, str, str]]:
         """Return letters and what they stand for, as many as have room, then labels without, then a sum of the rest."""
         entries = [one for one in self.labels.entries if one.code or not self.is_tight]
         rows = _ENTRIES if isinf(room) else max(int((room - 6) / _ROW) - 1, _LEAST_ROWS)
         most = min(rows * self.columns, _ENTRIES)
         shown = entries if len(entries) <= most else entries[: most - 1]
-        cells = [(one.code, f"{visible(one.label)} ×{one.count:,}, {self._spell(one.seconds)}") for one in shown]
+        cells = [(one.code, visible(one.label), f" ×{one.count:,}, {self._spell([one])}") for one in shown]
         rest = entries[len(shown) :]
         if rest:
-            cells.append(("", f"and {len(rest)} more, {self._spell(sum(one.seconds for one in rest))}"))
+            cells.append(("", f"and {len(rest)} more", f", {self._spell(rest)}"))
         return cells
 
-    def _spell(self, seconds: float) -> str:
-        return spell(float(f"{seconds:.3g}"), seconds)
+    def _spell(self, entries: Sequence[Entry]) -> str:
+        seconds = sum(one.seconds for one in entries)
+        error = sum(one.seconds * one.error for one in entries) / seconds if seconds else 0.0
+        return spell(float(f"{seconds:.3g}"), seconds) + (f" ± {max(error, 0.01):.0%}" if error else "")
 
     def _table(self) -> None:
         """Write the table of letters, column by column, under its heading."""
@@ -171,13 +173,13 @@ class _Drawing:
             self._text(_KEY_LEFT, self.table_top, said, self.page, size=self.small, colour=self.style.faint_ink)
         rows = -(-len(self.cells) // self.columns) or 1
         wide = (self.page - _KEY_LEFT) / self.columns
-        for i, (code, text) in enumerate(self.cells):
+        for i, (code, label, sums) in enumerate(self.cells):
             x, y = _KEY_LEFT + i // rows * wide, self.table_top + (1 + i % rows) * _ROW
             if code:
                 self._box(x, y - 6, 12, 12, self.style.stripe, color=self.style.faint_ink, penwidth="0.6")
                 self._text(x, y, code, 12, size=self.small, centre=True)
             letters = int((wide - 20) / (self.small * LETTER))
-            self._text(x + 18, y, elide(text, letters), wide - 20, size=self.small)
+            self._text(x + 18, y, elide(label, letters - len(sums)) + sums, wide - 20, size=self.small)
 
     def _width(self, bar: Bar) -> float:
         return max(_HAIR, (bar.end - bar.start) / self.end * self.width)

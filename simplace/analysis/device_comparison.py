@@ -17,11 +17,15 @@ _MOST = 256  # times the batch: what no larger one makes faster, is not worth it
 
 @dataclass(frozen=True, slots=True)
 class DevicesTrial:
-    """Record of a step on two machines, in nanoseconds, with a batch that is `factor` times the program's own."""
+    """Record of a step on two machines, in nanoseconds, with a batch that is `factor` times the program's own.
+
+    `errors` are how far off the two times are in the mean, as shares.
+    """
 
     factor: int
     before: int
     after: int
+    errors: tuple[float, float]
 
 
 @dataclass(frozen=True, slots=True)
@@ -56,7 +60,7 @@ def compare_devices(before: Schedule, after: Schedule, least: float = _GAIN, bes
     On the second, what goes on beside a step takes `beside` nanoseconds with the program's own batch.
     """
     sides = [find_batch(one) for one in (before, after)]
-    own = DevicesTrial(1, before.trace.makespan, max(after.trace.makespan, beside))
+    own = _try_batch(1, before, after, beside)
     for side in sides:
         if not side.growing or find_clusters(side.schedule.placement):
             return DeviceComparison(before, after, (1, 1), (own,), _explain_unknown(side), least)
@@ -64,9 +68,16 @@ def compare_devices(before: Schedule, after: Schedule, least: float = _GAIN, bes
     found = DeviceComparison(before, after, examples, (own,), least=least)
     while found.worth_from is None and found.trials[-1].factor < _MOST:
         factor = 2 * found.trials[-1].factor
-        first, second = (scale_batch(side, factor).trace.makespan for side in sides)
-        found = replace(found, trials=(*found.trials, DevicesTrial(factor, first, max(second, factor * beside))))
+        first, second = (scale_batch(side, factor) for side in sides)
+        found = replace(found, trials=(*found.trials, _try_batch(factor, first, second, factor * beside)))
     return found
+
+
+def _try_batch(factor: int, before: Schedule, after: Schedule, beside: int) -> DevicesTrial:
+    errors = before.uncertainty, after.uncertainty
+    if beside > after.trace.makespan:
+        errors = errors[0], after.estimated.model.assume_error("copy")
+    return DevicesTrial(factor, before.trace.makespan, max(after.trace.makespan, beside), errors)
 
 
 def count_examples(memory: BatchMemory) -> int:

@@ -34,8 +34,8 @@ class Remedy:
 
     `amount` is the batch ("batch"), or how many parts a batch is taken in ("accumulate"). Of a move, `subject` is the
     first scope, after which the program's others move, too, `target` the device's full name, and `nanoseconds` the time
-    of the step then, with the program's own batch. `fits` says so of all devices; `line` is the user's line that holds
-    most of what becomes smaller, or where the move begins.
+    of the step then, with the program's own batch, off by `error` of itself in the mean. `fits` says so of all devices;
+    `line` is the user's line that holds most of what becomes smaller, or where the move begins.
     """
 
     kind: RemedyKind
@@ -47,6 +47,7 @@ class Remedy:
     subject: str = ""
     target: str = ""
     nanoseconds: int = 0
+    error: float = 0.0
 
 
 def find_remedies(memory: StepMemory) -> list[Remedy]:
@@ -161,8 +162,8 @@ def _move_scopes(memory: StepMemory, use: MemoryUse, scopes: list[str], target: 
         return None
     needed = sum(moved.needed(one) for one in moved.uses if one.device == use.device)
     line = next((at for node in nodes if (at := placement.placed.notes(node).at)), "")
-    time = moved.schedule.trace.makespan
-    return Remedy("move", use.device, needed, moved.fits, line, 0, scopes[0], target.name, time)
+    time, error = moved.schedule.trace.makespan, moved.schedule.uncertainty
+    return Remedy("move", use.device, needed, moved.fits, line, 0, scopes[0], target.name, time, error)
 
 
 def _resized(memory: StepMemory, use: MemoryUse, remedy: Remedy, resize: Resize, added: int = 0) -> Remedy:

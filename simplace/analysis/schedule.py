@@ -128,6 +128,16 @@ class Schedule:
         """List how busy each thread, stream and link was."""
         return utilisation.measure_tracks(self.trace)
 
+    def measure_track_error(self, track: int) -> float:
+        """Return how far off the busy time of a thread, stream or link is in the mean, as a share."""
+        return time_sources.measure_error(self.estimated, (self.trace.spans[i] for i in self.trace.by_track[track]))
+
+    def measure_kernels_error(self, devices: Sequence[str]) -> float:
+        """Return how far off the time of the kernels of devices (full names) is in the mean, as a share."""
+        work = utilisation.list_work(self.trace, self.estimated.graph)
+        spans = [self.trace.spans[i] for device in devices for i in work.get(device, ())]
+        return time_sources.measure_error(self.estimated, spans)
+
     @cached_property
     def busy_devices(self) -> tuple[utilisation.Busy, ...]:
         """List how busy each device was."""

@@ -12,6 +12,7 @@ from itertools import pairwise
 from simplace.analysis.device_time import is_short
 from simplace.analysis.intervals import measure_coverage
 from simplace.analysis.schedule import Schedule
+from simplace.analysis.time_sources import measure_error
 from simplace.analysis.unused_work import find_unused_work
 from simplace.analysis.utilisation import list_work
 from simplace.executor.trace import Span, SpanKind
@@ -46,7 +47,7 @@ def _find_waits(schedule: Schedule) -> Iterator[GpuWaits]:
             continue
         span = one.waits[cause].longest
         at, names = _name_span(schedule, schedule.trace.spans[span]) if span >= 0 and cause != "launches" else ("", ())
-        cost = StepCost(seconds=one.waits[cause].time / 1e9)
+        cost = StepCost(seconds=one.waits[cause].time / 1e9, error=schedule.uncertainty)
         share = one.waits[cause].time / one.whole
         program = schedule.placement.program.title
         other = schedule.find_awaited(one)
@@ -84,7 +85,7 @@ def _find_serial_replicas(schedule: Schedule) -> Iterator[SerialReplicas]:
         bond, update = _find_bond(schedule, work[earlier], _find_longest_wait(schedule, work[later]))
         if bond is not None:
             at, names = _name_span(schedule, trace.spans[update]) if update >= 0 else ("", ())
-            title, cost = schedule.placement.program.title, StepCost(seconds=least / 1e9)
+            title, cost = schedule.placement.program.title, StepCost(seconds=least / 1e9, error=schedule.uncertainty)
             yield SerialReplicas(at, title, names, devices[earlier].short, devices[later].short, bond, cost=cost)
 
 
@@ -171,9 +172,10 @@ def _find_loops(schedule: Schedule) -> Iterator[LaunchBoundLoop]:
             if lost < _LEAST or 2 * lost < whole or 2 * copied > lost:
                 continue
             mean = sum(span.duration for span in kernels) // len(kernels)
+            off = measure_error(schedule.estimated, kernels)
             named = [_name_span(schedule, span) for span in kernels]
             at, _ = Counter(line for line, _ in named).most_common(1)[0]
             ops = tuple(dict.fromkeys(op for _, own in named for op in own))
             where = at, schedule.placement.program.title, ops, name, devices[device].short
-            cost = StepCost(seconds=lost / 1e9)
-            yield LaunchBoundLoop(*where, trips.get(name, 0), len(kernels), mean, is_busy, cost=cost)
+            cost = StepCost(seconds=lost / 1e9, error=schedule.uncertainty)
+            yield LaunchBoundLoop(*where, trips.get(name, 0), len(kernels), mean, off, is_busy, cost=cost)

@@ -7,7 +7,7 @@ operators, so within a kind they add up as they are. Kinds know nothing of each 
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from math import hypot
 from typing import Literal, NamedTuple
@@ -75,6 +75,17 @@ def list_errors(estimated: EstimatedGraph, path: Sequence[Span]) -> dict[Kind, f
     between = max(0, whole - sum(span.duration for span in path))
     off["executor"] += estimated.model.assume_error("executor") * between / whole
     return off
+
+
+def measure_error(estimated: EstimatedGraph, spans: Iterable[Span]) -> float:
+    """Return how far off the sum of the lengths of spans is in the mean, as a share of it."""
+    off: defaultdict[Kind, float] = defaultdict(float)
+    whole = 0
+    for span in spans:
+        found = find_source(estimated, span)
+        off[found.kind] += found.error * span.duration
+        whole += span.duration
+    return hypot(*off.values()) / whole if whole else 0.0
 
 
 def compare_errors(before: Mapping[Kind, float], after: Mapping[Kind, float]) -> float:

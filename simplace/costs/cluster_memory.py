@@ -1,11 +1,12 @@
 """What a cluster that XLA compiled holds in memory between its kernels, besides what it is given and returns.
 
 Mirrors in outline how XLA orders and assigns buffers (xla/hlo/transforms/simplifiers/hlo_memory_scheduler.cc: the best
-of several orders; xla/service/buffer_assignment.cc): a result of a kernel lives until the last kernel that reads it, a
-kernel that goes element by element writes into an input that ends with it, and updated variables stay where they are.
+of several orders, on a CPU that of `BFScheduler`; xla/service/buffer_assignment.cc): a result of a kernel lives until
+the last kernel that reads it, a kernel that goes element by element writes into an input that ends with it, and updated
+variables stay where they are.
 
-Not modelled: workspaces of libraries, copies into other layouts, the gaps between buffers, and that XLA computes some
-results twice where they would not fit (rematerialization).
+Not modelled: workspaces of libraries, copies into other layouts on a GPU, the gaps between buffers, and that XLA
+computes some results twice where they would not fit (rematerialization).
 """
 
 from __future__ import annotations
@@ -23,10 +24,12 @@ _CHOSEN_AMONG = 64  # kernels that can run: a large cluster has thousands of the
 def find_held(kernels: Sequence[FusedKernel], results: Iterable[Ref]) -> tuple[Tensor, ...]:
     """Return the tensors that a cluster holds at its peak; `kernels` are in an order in which they can run.
 
-    What it returns has memory of its own. Of two orders, the given one and the one that frees most at each kernel, the
-    one that takes less counts.
+    What it returns has memory of its own. On a CPU kernels run first come, first served, to have work for all threads;
+    else, of two orders, the given one and the one that frees most at each kernel, the one that takes less counts.
     """
     returned = frozenset(results)
+    if any(kernel.call.device_type == "CPU" for kernel in kernels):
+        return _find_peak(_order_by_breadth(kernels), returned)
     orders = kernels, list(_order_by_memory(kernels, returned))
     return min((_find_peak(order, returned) for order in orders), key=_sum_sizes)
 
@@ -38,7 +41,7 @@ def _find_peak(kernels: Sequence[FusedKernel], returned: frozenset[Ref]) -> tupl
     for kernel in kernels:
         made = _list_kept(kernel, returned)
         ended = [ref for ref in kernel.reads if ref in live and left[ref] == 1]
-        for tensor in made.values() if is_fusible(kernel.call.op) else ():
+        for tensor in made.values() if is_fusible(kernel.call.op) and not kernel.reorders else ():
             into = next((ref for ref in ended if live[ref].size == tensor.size), None)
             if into is not None:
                 ended.remove(into)
@@ -51,6 +54,24 @@ def _find_peak(kernels: Sequence[FusedKernel], returned: frozenset[Ref]) -> tupl
         for ref in [*ended, *(ref for ref in made if not left[ref])]:
             now -= live.pop(ref).size
     return peak
+
+
+def _order_by_breadth(kernels: Sequence[FusedKernel]) -> list[FusedKernel]:
+    """Return the kernels in the order in which all that they read is there, first come, first served."""
+    made_by = {ref: i for i, kernel in enumerate(kernels) for ref in kernel.writes}
+    needs = [{made_by[ref] for ref in kernel.reads if ref in made_by} for kernel in kernels]
+    after: list[list[int]] = [[] for _ in kernels]
+    for i, needed in enumerate(needs):
+        for before in needed:
+            after[before].append(i)
+    missing = [len(needed) for needed in needs]
+    order = [i for i, count in enumerate(missing) if not count]
+    for i in order:  # which grows meanwhile
+        for user in after[i]:
+            missing[user] -= 1
+            if not missing[user]:
+                order.append(user)
+    return [kernels[i] for i in order]
 
 
 def _order_by_memory(kernels: Sequence[FusedKernel], returned: frozenset[Ref]) -> Iterator[FusedKernel]:

@@ -6,6 +6,7 @@ What a loop or a branch does inside of a cluster is not followed: it stays one o
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import replace
 from functools import cache
 from math import prod
 from typing import Any
@@ -16,7 +17,7 @@ from simplace.costs.shape_rules import infer_shape
 from simplace.costs.xla_fusion import OUTSIDE, FusibleOp, Ref
 from simplace.errors import SimplaceError
 from simplace.graph import dtypes
-from simplace.graph.algorithm import order_by_inputs
+from simplace.graph.algorithm import order_by_inputs, reverse_reachable
 from simplace.graph.node_def import FuncRef, FunctionDef, NodeDef, Shape
 from simplace.kernels.registry import KernelTable
 from simplace.lowering.op_signatures import Signatures
@@ -26,12 +27,17 @@ from simplace.program.program import Program
 Value = tuple[Ref, Tensor]
 _DEEPEST = 50  # calls in calls
 _MOST = 100_000  # ops of one cluster
+_ASK_SHAPES = frozenset(("Shape", "ShapeN", "Size", "Rank"))  # XLA knows shapes as it compiles
+# Which operands XLA copies on a CPU: a gradient of a convolution is one whose features are the batch, or whose window
+# is turned round (tf2xla/kernels/conv_op_helpers.cc), and a CPU's has the features last (xla/service/cpu/
+# conv_canonicalization.cc).
+_TURNED: Mapping[str, tuple[int, ...]] = {"Conv2DBackpropFilter": (0, 2), "Conv2DBackpropInput": (1,)}
 
 
 def list_cluster_ops(
     program: Program, function: FuncRef, call: OpCall, batch: int
 ) -> tuple[list[FusibleOp], list[Ref]]:
-    """Return the ops of a compiled call of a function, and what it returns.
+    """Return the ops of a compiled call of a function, and what it returns; what nothing needs is not compiled.
 
     `batch` stands for an unknown first dimension, 1 for any other. Raises `SimplaceError` for a body that refers to
     what it does not have, or to an op that is not known.
@@ -39,7 +45,20 @@ def list_cluster_ops(
     walk = _BodyInlining(program, call.device_type, batch)
     given = [((OUTSIDE, i), tensor) for i, tensor in enumerate(call.inputs)]
     results = walk.add_function(program.graph.library[function.name], given, f"{call.name}/", 0)
-    return walk.ops, [ref for ref, _ in results]
+    return _drop_dead_ops(walk.ops, [ref for ref, _ in results])
+
+
+def _drop_dead_ops(ops: Sequence[FusibleOp], results: Sequence[Ref]) -> tuple[list[FusibleOp], list[Ref]]:
+    """Return the ops that results and effects need (xla/hlo/transforms/simplifiers/hlo_dce.cc), in the same order."""
+    effects = (i for i, op in enumerate(ops) if _newest_table().is_stateful(op.call.op))
+    wanted = {*effects, *(producer for producer, _ in results)}.difference({OUTSIDE})
+    needed = reverse_reachable(wanted, lambda i: [one for one, _ in ops[i].producers if one != OUTSIDE])
+    number = {OUTSIDE: OUTSIDE, **{old: new for new, old in enumerate(sorted(needed))}}
+
+    def renumber(refs: Sequence[Ref]) -> tuple[Ref, ...]:
+        return tuple((number[producer], slot) for producer, slot in refs)
+
+    return [replace(ops[i], producers=renumber(ops[i].producers)) for i in sorted(needed)], list(renumber(results))
 
 
 class _BodyInlining:
@@ -77,6 +96,8 @@ class _BodyInlining:
             return self.add_function(library[called.name], values, f"{name}/", depth + 1)
         if len(self.ops) >= _MOST:
             raise SimplaceError(f"{name.partition('/')[0]} compiles more than {_MOST:,} ops")
+        for i in _TURNED.get(node.op, ()) if self._device_type == "CPU" else ():
+            values[i] = self._turn_operand(values[i], f"{name}/operand {i}")
         attrs = self._signatures.with_defaults(node.op, node.attrs, name)
         types = self._signatures.types_of(node.op, attrs, name)[1]
         inputs = tuple(tensor for _, tensor in values)
@@ -84,10 +105,17 @@ class _BodyInlining:
             self._make_output(node.op, attrs, inputs, dtype, slot, shapes[slot] if slot < len(shapes) else None)
             for slot, dtype in enumerate(types)
         )
-        self.ops.append(
-            FusibleOp(OpCall(name, node.op, self._device_type, attrs, inputs, outputs), tuple(ref for ref, _ in values))
-        )
+        call = OpCall(name, node.op, self._device_type, attrs, inputs, outputs)
+        # What only a shape is asked of need not be there.
+        self.ops.append(FusibleOp(call, () if node.op in _ASK_SHAPES else tuple(ref for ref, _ in values)))
         return [((len(self.ops) - 1, slot), tensor) for slot, tensor in enumerate(outputs)]
+
+    def _turn_operand(self, value: Value, name: str) -> Value:
+        """Add the copy of an operand in the layout that a convolution reads."""
+        ref, tensor = value
+        turned = OpCall(name, "Transpose", self._device_type, {}, (tensor,), (tensor,))
+        self.ops.append(FusibleOp(turned, (ref,)))
+        return (len(self.ops) - 1, 0), tensor
 
     def _make_output(
         self, op: str, attrs: Mapping[str, Any], inputs: tuple[Tensor, ...], dtype: int, slot: int, shape: Shape

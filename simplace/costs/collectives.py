@@ -12,7 +12,7 @@ additions: all to one GPU and back, or that in two groups of which one GPU each 
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any, Literal
 
 from simplace.costs.gpu_sheets import GB, GpuSheet
@@ -112,7 +112,8 @@ def time_collective(
     return (quick**-_SHARP + full**-_SHARP) ** (-1 / _SHARP) + own + steps
 
 
-_SHARP = 8.0  # how abruptly the faster protocol wins
+_SHARP = 8.0  # how abruptly the faster protocol, and the slower part of a ring, wins
+_MOST_IN_ONE = 8  # GPUs of a machine that share its PCIe roots
 
 
 def reach_peer(fabric: Fabric, c: Constants) -> float:
@@ -127,7 +128,9 @@ def reach_peer(fabric: Fabric, c: Constants) -> float:
 def _reach_rings(gpus: int, fabric: Fabric, c: Constants) -> float:
     """Return the bytes a second that each GPU sends in all rings together."""
     if fabric.network:
-        return 1 / (1 / (fabric.bandwidth * c[fabric.kind]) + 1 / (fabric.network * c["network"]))
+        within = _reach_rings(min(gpus, _MOST_IN_ONE), replace(fabric, network=0.0), c)
+        across = fabric.network * c["network_host" if fabric.kind == "host" else "network"]
+        return float((within**-_SHARP + across**-_SHARP) ** (-1 / _SHARP))
     if fabric.kind == "mesh":
         return _MESH_LINK * _MESH_RINGS.get(gpus, 6.0) * c["mesh"]
     if fabric.kind == "switch":

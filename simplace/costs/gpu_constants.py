@@ -17,7 +17,7 @@ class GpuConstants:
     """Record of what was fitted.
 
     `groups` are the constants by family of kernels, `errors` the mean error of each class of operators on GPUs that the
-    fit had not seen (of collectives, on the machines that it had), `sources` the repositories that the times are from.
+    fit had not seen (of collectives, on machines or sizes), `sources` the repositories that the times are from.
     """
 
     groups: Mapping[str, Mapping[str, float]]

@@ -12,7 +12,9 @@ As `gpu_kernels`, the formulas take floats and numpy arrays alike. The algorithm
   without zeros, for each remainder of the stride by itself ("strided Dgrad" of NVIDIA's CUTLASS).
 - Gradient of the filter: a product over all positions, which blocks share and add up.
 
-Tensor cores take channels by eights: fewer are filled up with zeros.
+Tensor cores take channels by eights: fewer are filled up with zeros. Besides its main kernel a call has smaller ones,
+for the offsets of the window and the filter in the order that the main one reads: a start, and some passes over the
+filter; on tensor cores one that takes the least time.
 """
 
 from __future__ import annotations
@@ -75,6 +77,10 @@ def time_convolution(plan: ProductPlan, conv: Convolution, kind: Pass, on_tensor
     elif kind == "input":
         seconds = smaller(seconds, _time_parts_of_input(plan, conv, moved))
     flops = 2 * conv.made * conv.in_channels * conv.taps
+    helpers = c["floor_s"]
+    if not on_tensor_cores:
+        helpers = c[f"{kind}_helper_s"] + c["filters"] * plan.width * conv.weights / plan.bandwidth
+    seconds = seconds + helpers
     return KernelTime(seconds, flops / plan.peak, moved / gpu.bandwidth, c["floor_s"])
 
 

@@ -10,6 +10,8 @@ cuDNN's standard algorithm; its persistent ones, which keep weights in registers
   for up to 32 columns waits for memory at each element of the sum, which nothing splits: its time grows with the length
   of the sum and hardly with anything else. So a batch of 32 takes up to three times as long as one of 64.
 - Each step takes a fixed time for launches and for the gates' functions.
+- The gradient of the weights is added to what was there, which takes some passes over the weights more, and smaller
+  kernels run before and after its product (`weights_helper_s`).
 """
 
 from __future__ import annotations
@@ -57,7 +59,10 @@ def time_recurrence(plan: ProductPlan, layer: Recurrence, kind: RecurrentPass) -
     high, one = layer.gates * layer.hidden, layer.hidden * 0.0 + 1
     if kind == "weights":
         whole = time_product(plan, one, high, layer.hidden, layer.batch * layer.steps)
-        return KernelTime((whole.seconds - floor_s) / c["weights"] + floor_s, whole.arithmetic, whole.memory, floor_s)
+        added = c["weights_adds"] * high * layer.hidden
+        more_s = plan.width * added / plan.bandwidth + c["weights_helper_s"]
+        seconds = (whole.seconds - floor_s) / c["weights"] + more_s + floor_s
+        return KernelTime(seconds, whole.arithmetic, whole.memory, c["weights_helper_s"] + floor_s)
     rows, deep = (high, layer.hidden) if kind == "forward" else (layer.hidden, high)
     step = time_product(plan, one, rows, layer.batch, deep)
     tiled_s = (step.seconds - floor_s) / blend(plan.gpu.is_early, c["step"], 1.0) + _wait_for_sums(plan, layer, deep)

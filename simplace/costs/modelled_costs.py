@@ -86,7 +86,7 @@ class ModelledCosts:
             call.op, size, call.participants, find_fabric(self.sheet, network), self.constants.groups["collectives"],
             self.sheet.bandwidth,
         )  # fmt: skip
-        error = None if call.is_remote else self.constants.errors.get("collective")
+        error = self.constants.errors.get("collective_network" if call.is_remote else "collective")
         return KernelCost(cost.host_s, float(seconds), source="modelled", error=error)
 
     def memory(self, device_type: str) -> int:

@@ -25,6 +25,7 @@ from simplace.costs.op_work import SOFTMAX, count_extra_bytes, is_expensive, is_
 FUSION = "XlaFusion"  # the op of a kernel that several were fused into
 FUSED = "_XlaFused"  # the attribute of a softmax that is one kernel
 OUTSIDE = -1  # the producer of what a cluster is given
+_REORDERING = frozenset("Transpose Reverse ReverseV2 ReverseSequence Roll Gather GatherV2 GatherNd".split())
 
 
 Ref = tuple[int, int]  # an op of a cluster (by number) and the slot of an output
@@ -45,12 +46,13 @@ class FusibleOp:
 class FusedKernel:
     """Record of a kernel of a cluster: which outputs of ops it reads from memory, and writes there.
 
-    `writes` are the outputs of `call`, in its order.
+    `writes` are the outputs of `call`, in its order. One that `reorders` reads elements elsewhere than it writes them.
     """
 
     call: OpCall
     reads: tuple[Ref, ...]
     writes: tuple[Ref, ...]
+    reorders: bool = False
 
 
 def fuse_ops(ops: Sequence[FusibleOp], results: Sequence[Ref]) -> list[FusedKernel]:
@@ -120,13 +122,13 @@ def _join_members(ops: Sequence[FusibleOp], own: Sequence[int], returned: set[in
     writes = tuple((i, slot) for i in writers for slot in range(len(ops[i].call.outputs)))
     if len(own) == 1:
         alone = replace(last, attrs={**last.attrs, FUSED: True}) if last.op in SOFTMAX else last
-        return FusedKernel(alone, tuple(read), writes)
+        return FusedKernel(alone, tuple(read), writes, last.op in _REORDERING)
     written = tuple(ops[i].call.outputs[slot] for i, slot in writes)
     extra = sum(count_extra_bytes(ops[i].call) for i in own)
     more = (Tensor("uint8", (extra,), extra),) if extra else ()
     op, attrs = (last.op, {FUSED: True}) if last.op in SOFTMAX else (FUSION, {})
     call = OpCall(last.name, op, last.device_type, attrs, (*read.values(), *more), written)
-    return FusedKernel(call, tuple(read), writes)
+    return FusedKernel(call, tuple(read), writes, any(ops[i].call.op in _REORDERING for i in own))
 
 
 def _find_source(ops: Sequence[FusibleOp], source: Ref) -> Ref:

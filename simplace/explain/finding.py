@@ -12,12 +12,14 @@ Level = Literal["error", "warning", "note"]
 class StepCost:
     """Record of what a finding costs a step: copies, their known bytes, and seconds by the cost model.
 
-    Without copies, `seconds` is time that a device does not compute.
+    Without copies, `seconds` is time that a device does not compute. `error` is how far off they are in the mean, as a
+    share.
     """
 
     copies: int = 0
     size: int = 0
     seconds: float = 0.0
+    error: float = 0.0
 
 
 NO_COST = StepCost()

@@ -34,7 +34,8 @@ class CopyCosts:
         """Return what some of the copies cost; control signals are none."""
         chosen = [i for i in numbers if copies.slots[i] != CONTROL]
         sizes = [copies.sizes[i] or 0 for i in chosen]
-        return StepCost(len(chosen), sum(sizes), sum(map(self._estimate, map(copies.__getitem__, chosen))))
+        seconds = sum(map(self._estimate, map(copies.__getitem__, chosen)))
+        return StepCost(len(chosen), sum(sizes), seconds, self.model.assume_error("copy") if seconds else 0.0)
 
     def of_move(self, homes: Mapping[int, str]) -> StepCost:
         """Return what is saved by having nodes on other devices; less than nothing where that makes more copies.
@@ -47,7 +48,8 @@ class CopyCosts:
             devices[node] = device
         before, after = copy_columns(placed), copy_columns(replace(placed, device_of=devices))
         had, left = (self.sum_up(copies, copies.between_devices) for copies in (before, after))
-        return StepCost(had.copies - left.copies, had.size - left.size, had.seconds - left.seconds)
+        seconds = had.seconds - left.seconds
+        return StepCost(had.copies - left.copies, had.size - left.size, seconds, max(had.error, left.error))
 
     def add_cost(self, finding: F) -> F:
         """Return a finding with the cost of the copies between its nodes and other devices."""

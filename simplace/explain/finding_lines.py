@@ -123,8 +123,9 @@ def state_waiting(finding: GpuWaits | SerialReplicas | LaunchBoundLoop) -> str:
                 return f"{both}: what {finding.later} needs is copied when {finding.earlier} has done its work"
             return f"{both}: one thread launches the kernels of both, those of {finding.later} last"
     what = "which are too small to fill it" if finding.is_busy else "and waits for the launches"
+    took = f"{finding.mean / 1000:.2g} µs{format_error(finding.mean_error)}"
     return (
-        f"the loop {finding.loop} launches {finding.kernels:,} kernels of {finding.mean / 1000:.2g} µs on "
+        f"the loop {finding.loop} launches {finding.kernels:,} kernels of {took} on "
         f"{finding.device} in {finding.trips:,} iterations, {what}"
     )
 
@@ -142,6 +143,15 @@ def state_serial(findings: Sequence[SerialReplicas]) -> str:
     """Return in a clause which GPUs, in the order of a chain, do the same work because one thread launches it."""
     devices = [findings[0].earlier, *(one.later for one in findings)]
     return f"{join_names(devices)} do the same work one after the other: one thread launches the kernels of all"
+
+
+def format_error(error: float) -> str:
+    """Return an uncertainty to put after a time; "" for a time that is no prediction, as of flat costs.
+
+    >>> format_error(0.123), format_error(0.002), format_error(0.0)
+    (' ± 12%', ' ± 1%', '')
+    """
+    return f" ± {max(error, 0.01):.0%}" if error else ""
 
 
 def join_names(names: Sequence[str]) -> str:

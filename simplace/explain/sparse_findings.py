@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from typing import ClassVar
 
 from simplace.costs.collectives import count_sent_bytes
-from simplace.costs.cost_model import CollectiveCall
+from simplace.costs.cost_model import CollectiveCall, KernelCost
 from simplace.explain.finding import Finding, StepCost
 from simplace.explain.finding_costs import CopyCosts
 from simplace.explain.findings import locate_nodes
@@ -82,15 +82,15 @@ def _compare_sizes(
     count = first.participants
     more = count_sent_bytes("all_gather", gathered, count) - count_sent_bytes("all_reduce", dense, count)
     if more > 0:
-        seconds = _estimate(costs, "all_gather", gathered, first) - _estimate(costs, "all_reduce", dense, first)
+        gather, reduce = (_estimate(costs, *one, first) for one in (("all_gather", gathered), ("all_reduce", dense)))
         where = locate_nodes(costs.placement, [node for one in gathers for node in one.members])
-        cost = StepCost(0, round(more), max(0.0, seconds))
+        cost = StepCost(0, round(more), max(0.0, gather.device_s - reduce.device_s), gather.off)
         yield SparseGather(*where, variable, count, gathered, dense, cost=cost)
 
 
-def _estimate(costs: CopyCosts, op: str, size: int, like: Collective) -> float:
-    """Return the seconds of a collective between the devices of another one."""
+def _estimate(costs: CopyCosts, op: str, size: int, like: Collective) -> KernelCost:
+    """Return the cost of a collective between the devices of another one."""
     ends = [costs.placement.devices.by_name[name] for name in like.devices]
     is_remote = like.participants > len(ends) or not all(ends[0].spec.same_address_space(end.spec) for end in ends)
     call = CollectiveCall(op, size, like.participants, ends[0].type, is_remote)
-    return costs.model.collective(call).device_s
+    return costs.model.collective(call)

@@ -51,7 +51,8 @@ class LaunchBoundLoop(Finding):
 
     Where the GPU waits for most of the loop, they take less time than the host takes to launch them, and the cost is
     that waiting. Else `is_busy`: most of the time goes to kernels that are bound by latency, and the cost is theirs.
-    `kernels` counts those of all `trips`, `mean` is how long one takes, in nanoseconds.
+    `kernels` counts those of all `trips`, `mean` is how long one takes, in nanoseconds, and `mean_error` how far off
+    that is, as a share.
     """
 
     rule: ClassVar[str] = "launch-bound-loop"
@@ -61,6 +62,7 @@ class LaunchBoundLoop(Finding):
     trips: int
     kernels: int
     mean: int
+    mean_error: float
     is_busy: bool = False
 
 

@@ -31,6 +31,8 @@ def chrome_trace(schedule: Schedule) -> dict[str, Any]:
         "otherData": {
             "executor": schedule.executor,
             "costs": schedule.estimated.model.name,
+            "step (µs)": schedule.trace.makespan / 1000,
+            "mean error of the step": round(schedule.uncertainty, 4),
             "source": "made by simplace",
         },
         "traceEvents": events,

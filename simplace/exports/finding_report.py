@@ -18,7 +18,12 @@ def report_findings(findings: Iterable[Finding]) -> list[dict[str, Any]]:
             "title": one.title,
             "source": one.source,
             "nodes": list(one.nodes),
-            "cost": {"copies": one.cost.copies, "bytes": one.cost.size, "seconds": one.cost.seconds},
+            "cost": {
+                "copies": one.cost.copies,
+                "bytes": one.cost.size,
+                "seconds": one.cost.seconds,
+                "error": round(one.cost.error, 4),
+            },
             "text": format_finding(one),
         }
         for one in findings

@@ -24,6 +24,7 @@ def report_memory(memory: StepMemory, remedies: Sequence[Remedy] = ()) -> dict[s
         "program": program.name,
         "label": program.title,
         "costs": memory.schedule.estimated.model.name,
+        "time_error": round(memory.schedule.uncertainty, 4),
         "fits": memory.fits,
         "batch": memory.batch or None,
         "program_batch": memory.batches.batch or None,
@@ -71,6 +72,7 @@ def _report_remedy(remedy: Remedy) -> dict[str, Any]:
         "scope": remedy.subject or None,
         "target": remedy.target or None,
         "step": remedy.nanoseconds or None,
+        "step_error": round(remedy.error, 4) if remedy.nanoseconds else None,
     }
 
 

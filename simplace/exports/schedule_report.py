@@ -48,8 +48,24 @@ def report_schedule(schedule: Schedule, verdict: str) -> dict[str, Any]:
         "critical_path_by_op": [asdict(share) for share in group_by_op(schedule)],
         "copy_causes": [_report_cause(schedule, one) for one in rank_copy_causes(schedule)],
         "findings": report_findings(find_in_step(schedule)),
-        "busy": [{"name": one.name, "busy": one.busy, "share": round(one.share, 6)} for one in schedule.busy_tracks],
-        "devices": [{"name": b.name, "busy": b.busy, "share": round(b.share, 6)} for b in schedule.busy_devices],
+        "busy": [
+            {
+                "name": one.name,
+                "busy": one.busy,
+                "share": round(one.share, 6),
+                "error": round(schedule.measure_track_error(track), 4),
+            }
+            for track, one in enumerate(schedule.busy_tracks)
+        ],
+        "devices": [
+            {
+                "name": one.name,
+                "busy": one.busy,
+                "share": round(one.share, 6),
+                "error": round(schedule.measure_kernels_error([device]), 4),
+            }
+            for device, one in zip(schedule.estimated.graph.devices, schedule.busy_devices, strict=True)
+        ],
         "device_times": [_report_device_time(schedule, one) for one in schedule.device_times],
         "verdict": verdict,
         "communication": report_traffic(schedule.estimated.graph.traffic),

@@ -7,11 +7,13 @@ from typing import Any, get_args
 
 from simplace.analysis.schedule import Schedule
 from simplace.analysis.time_sources import find_source
+from simplace.costs.cost_model import Source
 from simplace.executor.trace import SpanKind, Why
 from simplace.report.packed_sentences import FIRST
 from simplace.views.figures.timeline import get_track_heading
 
 _KINDS: tuple[SpanKind, ...] = get_args(SpanKind)
+_SOURCES: tuple[Source, ...] = get_args(Source)
 _WHYS: tuple[Why, ...] = get_args(Why)
 
 
@@ -31,6 +33,7 @@ def schedule_data(schedule: Schedule) -> dict[str, Any]:
     sources = {one: i for i, one in enumerate(sorted(set(found)))}
     return {
         "makespan": trace.makespan,
+        "uncertainty": round(schedule.uncertainty, 3),
         "sources": [{"source": one.source, "error": round(one.error, 3)} for one in sources],
         "source": [sources[one] for one in found],
         "kinds": _KINDS,
@@ -49,6 +52,8 @@ def schedule_data(schedule: Schedule) -> dict[str, Any]:
         "copy": [node.copy for node in nodes],
         "times": _list_times(schedule),
         "errors": _list_errors(schedule),
+        "origins": _SOURCES,
+        "origin": _list_origins(schedule),
     }
 
 
@@ -83,3 +88,14 @@ def _list_errors(schedule: Schedule) -> list[float]:
         if node >= FIRST and cost.host_s + cost.device_s:
             errors[node - FIRST] = round(cost.off, 3)
     return errors
+
+
+def _list_origins(schedule: Schedule) -> list[int]:
+    """Return where the time of each node of the placed graph was taken from."""
+    estimated = schedule.estimated
+    origins = [_SOURCES.index("guessed")] * (len(schedule.placement.graph) - FIRST)
+    for i, cost in enumerate(estimated.kernels):
+        node = estimated.graph.node_of_program(i)
+        if node >= FIRST and cost.host_s + cost.device_s:
+            origins[node - FIRST] = _SOURCES.index(cost.source)
+    return origins

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
+from math import hypot
 from typing import NamedTuple
 
 from simplace.analysis.device_comparison import count_examples, find_batch
@@ -81,6 +82,11 @@ class Step:
         if self.copied == self.nanoseconds:
             return {"copy": self.schedule.estimated.model.assume_error("copy")}
         return self.schedule.errors
+
+    @property
+    def uncertainty(self) -> float:
+        """Return how far off the time is in the mean, as a share."""
+        return hypot(*self.errors.values())
 
     @property
     def _input_time(self) -> int:

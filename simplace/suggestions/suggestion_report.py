@@ -69,7 +69,7 @@ def _report_change(change: Change) -> dict[str, Any]:
 def _report_step(step: Step) -> dict[str, Any]:
     return {
         "time": step.nanoseconds,
-        "time_error": round(step.schedule.uncertainty, 4),
+        "time_error": round(step.uncertainty, 4),
         "examples": step.examples,
         "input": None if step.input is None else step.input.nanoseconds,
         "input_not_timed": None if step.untimed is None else asdict(step.untimed),

@@ -4,9 +4,11 @@ from __future__ import annotations
 
 from functools import singledispatch
 from itertools import groupby
+from math import hypot
 
-from simplace.analysis.device_comparison import DeviceComparison
+from simplace.analysis.device_comparison import DeviceComparison, DevicesTrial
 from simplace.analysis.schedule import Schedule
+from simplace.explain.finding_lines import format_error
 from simplace.placement.xla_compiler import find_clusters
 from simplace.suggestions.changes import (
     Change,
@@ -35,8 +37,8 @@ from simplace.suggestions.find_suggestions import WithoutXla
 from simplace.suggestions.gradient_changes import TAPE
 from simplace.suggestions.input_pipeline import MapTime, UntimedInput
 from simplace.suggestions.trial import Outcome, Trial
-from simplace.views.text.cost_sentences import format_makespan
-from simplace.views.text.quantities import format_bytes, format_count, format_duration
+from simplace.views.text.cost_sentences import format_makespan, format_uncertain
+from simplace.views.text.quantities import format_bytes, format_count
 from simplace.views.text.traffic_phrases import list_traffic
 from simplace.views.text.verdict import write_verdict
 
@@ -176,11 +178,11 @@ def describe_gain(trial: Trial) -> str:
     before, after = trial.before, trial.after
     if trial.makes_fit:
         return f"makes it fit: {describe_memory(after)} ({_compare_times(trial)})"
-    error = f" ± {max(trial.gain_error, 0.01):.0%}" if trial.gain_error else ""
+    error = format_error(trial.gain_error)
     steps = f"{_format_step(before)} to {_format_step(after)} a step"
     if not trial.is_per_example:
         return f"saves {trial.gain:.0%}{error} ({steps})"
-    examples = f"{format_duration(before.per_example)} to {format_duration(after.per_example)} an example"
+    examples = f"{_format_example(before)} to {_format_example(after)} an example"
     return f"saves {trial.gain:.0%}{error} of an example's time ({examples}; {steps})"
 
 
@@ -229,8 +231,9 @@ def describe_without_xla(found: WithoutXla, before: Step) -> str:
     if last is found.split and (last.makes_fit or last.gain > 0):
         return ""
     assert found.alone.after is not None
-    present, alone = (format_duration(step.nanoseconds) for step in (before, found.alone.after))
-    split = format_duration(last.after.nanoseconds if last is found.split else found.estimated)
+    present, alone = (_format_step(step) for step in (before, found.alone.after))
+    estimated = format_uncertain(found.estimated, found.alone.after.uncertainty)
+    split = _format_step(last.after) if last is found.split else estimated
     apart = f"{split} with its best split" if found.estimated else "and no split was found to be faster"
     return f"{said}; as it is a step takes {present}, with {at} {alone} on that GPU, {apart}"
 
@@ -238,14 +241,14 @@ def describe_without_xla(found: WithoutXla, before: Step) -> str:
 def describe_replicas(found: DeviceComparison) -> str:
     """Return why a replica on each GPU is not suggested, and from which batch on it would be."""
     own, last, examples = found.trials[0], found.trials[-1], found.examples[0]
-    before, after = format_duration(own.before), format_duration(own.after)
+    before, after = _format_trial(own)
     said = f"a replica on each GPU (tf.distribute.MirroredStrategy) was tried, too: {before} to {after} a step"
     if found.unknown:
         return f"{said}, which does not gain; other batches were not tried, since {found.unknown}"
     if found.worth_from is None:
         return f"{said}, which does not gain, nor with any batch up to {last.factor * examples:,}"
     first = found.worth_from
-    times = f"{format_duration(first.before)} to {format_duration(first.after)}"
+    times = " to ".join(_format_trial(first))
     batch = f"{first.factor * examples:,}"
     return f"{said}, which does not gain with this batch of {examples:,}, but from one of {batch} on ({times})"
 
@@ -254,9 +257,9 @@ def describe_input(slowest: MapTime | None, schedule: Schedule) -> str:
     """Return what of a step's input takes longer than the step, "" where nothing does."""
     if slowest is None or slowest.nanoseconds <= schedule.trace.makespan:
         return ""
-    calls, one = format_count(slowest.calls, "call"), format_duration(slowest.call_time)
+    calls, error = format_count(slowest.calls, "call"), hypot(*slowest.errors.values())
     how = "several at once" if slowest.is_parallel else "one after the other"
-    whole = format_duration(slowest.nanoseconds)
+    whole, one = (format_uncertain(time, error) for time in (slowest.nanoseconds, slowest.call_time))
     return f"its input takes longer, {whole}: {calls} of {slowest.name} at {slowest.at}, each {one}, {how}"
 
 
@@ -288,7 +291,7 @@ def _compare_times(trial: Trial) -> str:
     assert trial.after is not None
     before, after, each = _format_step(trial.before), _format_step(trial.after), ""
     if trial.is_per_example:
-        before, after = (format_duration(step.per_example) for step in (trial.before, trial.after))
+        before, after = _format_example(trial.before), _format_example(trial.after)
         each = " an example"
     return f"{after}{each or ' a step'}; {before}{each} as it is, if memory sufficed"
 
@@ -298,8 +301,18 @@ def _format_step(step: Step) -> str:
     if step.nanoseconds == step.schedule.trace.makespan:
         return format_makespan(step.schedule)
     if step.is_input_bound or step.copied == step.nanoseconds:
-        return f"{format_duration(step.nanoseconds)} of {'input' if step.is_input_bound else 'copies beside it'}"
-    return f"{format_makespan(step.schedule)} after {format_duration(step.given)} of copies"
+        time = format_uncertain(step.nanoseconds, step.uncertainty)
+        return f"{time} of {'input' if step.is_input_bound else 'copies beside it'}"
+    given = format_uncertain(step.given, step.schedule.estimated.model.assume_error("copy"))
+    return f"{format_makespan(step.schedule)} after {given} of copies"
+
+
+def _format_trial(trial: DevicesTrial) -> tuple[str, str]:
+    return format_uncertain(trial.before, trial.errors[0]), format_uncertain(trial.after, trial.errors[1])
+
+
+def _format_example(step: Step) -> str:
+    return format_uncertain(step.per_example, step.uncertainty)
 
 
 def _list_some(names: tuple[str, ...] | list[str]) -> str:

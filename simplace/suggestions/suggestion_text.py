@@ -22,8 +22,9 @@ from simplace.suggestions.suggestion_sentences import (
     needs_more_inside_xla,
 )
 from simplace.suggestions.trial import Trial
+from simplace.views.text.cost_sentences import format_uncertain
 from simplace.views.text.lines import wrap_line
-from simplace.views.text.quantities import format_count, format_duration
+from simplace.views.text.quantities import format_count
 from simplace.views.text.summary import agreement_line
 from simplace.views.text.verdict import write_step_verdict
 
@@ -96,7 +97,8 @@ def _write_bound(found: Suggestions) -> str:
     steps = [trial.after for trial in found.best if trial.after is not None and not trial.change.changes_values]
     best = min(step.nanoseconds for step in (found.before, *steps))
     share = f", {found.bound / best:.0%} of the best" if found.bound <= best else ""
+    bound = format_uncertain(found.bound, found.before.schedule.uncertainty)
     return (
-        f"no placement of these ops takes less than {format_duration(found.bound)} on this machine{share}; "
+        f"no placement of these ops takes less than {bound} on this machine{share}; "
         "other ops (another data type, another batch) may"
     )

@@ -52,6 +52,22 @@ def test_a_network_between_machines_makes_it_slower(fabric: Fabric, op: str, gpu
     assert time_collective(op, size, gpus, far, CONSTANTS) > time_collective(op, size, gpus, fabric, CONSTANTS)
 
 
+def test_a_ring_is_as_slow_as_the_slower_of_machine_and_network() -> None:
+    size, slow, fast = 1 << 30, Fabric("pcie", 1.5e10, 1e9), Fabric("pcie", 1.5e10, 1e12)
+    sent, alone = 2 * 7 / 8 * size, time_collective("all_reduce", size, 8, Fabric("pcie", 1.5e10), CONSTANTS)
+    assert time_collective("all_reduce", size, 8, slow, CONSTANTS) == pytest.approx(
+        sent / (1e9 * CONSTANTS["network"]), rel=0.02
+    )
+    assert time_collective("all_reduce", size, 8, fast, CONSTANTS) == pytest.approx(alone, rel=0.01)
+
+
+def test_a_network_behind_the_host_memory_is_slower() -> None:
+    peers, host = (
+        time_collective("all_reduce", 1 << 30, 8, Fabric(kind, 1e12, 1e9), CONSTANTS) for kind in ("pcie", "host")
+    )
+    assert host / peers == pytest.approx(CONSTANTS["network"] / CONSTANTS["network_host"], rel=0.02)
+
+
 @pytest.mark.parametrize("op", COLLECTIVES)
 def test_one_gpu_alone_sends_nothing(op: str) -> None:
     assert time_collective(op, 1e6, 1, Fabric("switch", 3e11), CONSTANTS) == 0

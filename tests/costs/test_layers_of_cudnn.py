@@ -72,6 +72,16 @@ def test_arrays_are_priced_as_floats(kind, shape: Convolution) -> None:
     assert time_convolution(many, shapes, kind, False).seconds == pytest.approx([one, one])
 
 
+@pytest.mark.parametrize("kind", ["forward", "input", "filter"])
+def test_a_small_convolution_takes_its_helpers_and_on_tensor_cores_little(kind) -> None:
+    small = Convolution(1.0, 8.0, 4.0, 4.0, 8.0, 1.0, 1.0, 4.0, 4.0, 1.0)
+    plain = plan("v100", "conv")
+    helper_s = plain.c[f"{kind}_helper_s"]
+    assert helper_s < time_convolution(plain, small, kind, False).seconds < helper_s + 10e-6
+    half = plan("v100", "conv", "float16")
+    assert time_convolution(half, small, kind, True).seconds < 10e-6
+
+
 def test_tensor_cores_take_channels_by_eights() -> None:
     half = plan("v100", "conv", "float16")
     shapes = [replace(VGG, in_channels=channels) for channels in (1.0, 8.0, 16.0)]

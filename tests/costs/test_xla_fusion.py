@@ -75,6 +75,47 @@ def test_a_layer_is_a_product_and_one_fusion_for_each_thing_that_is_kept() -> No
     ]
 
 
+def list_body(text: str, returned: str, device: str) -> dict[str, tuple[str, ...]]:
+    """Return the ops that are compiled of a function of the image x, filters w and gradients b, with what they read."""
+    body = function("layer(x: float, w: float, b: float) -> y: float", text, {"y": returned})
+    program = compiled_program()
+    program = replace(program, graph=replace(program.graph, library={"layer": body}), notes={})
+    ops, _ = list_cluster_ops(program, FuncRef("layer", {}), replace(the_call(), device_type=device), batch=32)
+    return {op.call.name: tuple(ops[i].call.name for i, _ in op.producers if i >= 0) for op in ops}
+
+
+def test_what_nothing_needs_is_not_compiled() -> None:
+    text = """
+        product = MatMul(x, w)
+        unused = Exp(product:product:0)
+        handle = VarHandleOp() {dtype=float, shape=dims(2, 2)}
+        update = AssignVariableOp(handle:resource:0, product:product:0) {dtype=float}
+        y = Tanh(b)
+    """
+    found = list_body(text, "y:y:0", "GPU")
+    assert found == {
+        "step/product": (),
+        "step/handle": (),
+        "step/update": ("step/handle", "step/product"),
+        "step/y": (),
+    }
+
+
+def test_a_shape_keeps_no_tensor() -> None:
+    text = "a = Exp(x)\nsize = Shape(a:y:0) {T=float}\ny = Reshape(b, size:output:0) {T=float, Tshape=int32}\n"
+    assert list_body(text, "y:output:0", "GPU") == {"step/size": (), "step/y": ("step/size",)}
+
+
+def test_on_a_cpu_a_gradient_of_filters_reads_copies_in_other_layouts() -> None:
+    text = """
+        sizes = Const() {dtype=int32, shape=dims(4)}
+        y = Conv2DBackpropFilter(x, sizes:output:0, b) {T=float, strides=(1, 1, 1, 1), padding='SAME'}
+    """
+    assert list_body(text, "y:output:0", "GPU")["step/y"] == ("step/sizes",)
+    found = list_body(text, "y:output:0", "CPU")
+    assert found["step/y"] == ("step/y/operand 0", "step/sizes", "step/y/operand 2")
+
+
 def test_the_schedule_prices_the_kernels_and_no_longer_the_call() -> None:
     whole = schedule_placement(place_program(compiled_program(), DEVICES, TABLE), costs="modelled")
     (cost,) = [cost for cost in whole.estimated.kernels if cost.device_s]

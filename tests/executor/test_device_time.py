@@ -48,14 +48,14 @@ def test_a_gpu_waits_for_the_host_to_launch() -> None:
     done = run(CHAIN, Costs(default=1.0, launch=4.0), inter_op=1)
     assert shares(done) == {"CPU:0": {"idle": 9.0}, "GPU:0": {"busy": 2.0, "launches": 7.0}, "GPU:1": {"idle": 9.0}}
     assert write_verdict(done) == (
-        "GPU:0 busy 22%, launch-bound: it waits for the host to launch 2 kernels of 1e+03 µs during 78% of the step; "
+        "GPU:0 busy 22%, launch-bound: it waits for the host to launch 2 kernels of 1 ms ± 50% during 78% of the step; "
         "GPU:1 idle: nothing requests it"
     )
 
 
 def test_a_gpu_is_busy_with_kernels_that_are_too_small_for_it() -> None:
     done = run(CHAIN, Costs(default=0.01, small=True), inter_op=1)
-    assert write_verdict(done).startswith("GPU:0 busy 100%, latency-bound: 2 kernels of 10 µs;")
+    assert write_verdict(done).startswith("GPU:0 busy 100%, latency-bound: 2 kernels of 10 µs ± 50%;")
     assert write_verdict(run(CHAIN, Costs(default=0.01), inter_op=1)).startswith("GPU:0 busy 100%;")
 
 

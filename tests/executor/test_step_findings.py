@@ -60,8 +60,8 @@ def test_what_takes_next_to_nothing_is_not_told() -> None:
 def test_a_loop_of_kernels_that_are_shorter_than_their_launch() -> None:
     loop = said(run(LOOP, Costs(default=0.01, launch=0.1), inter_op=1, trips={"round": 20}))
     assert loop[1] == (
-        "launch-bound-loop: the loop round launches 20 kernels of 10 µs on GPU:0 in 20 iterations, and waits for the "
-        "launches: 1.81 ms"
+        "launch-bound-loop: the loop round launches 20 kernels of 10 µs ± 50% on GPU:0 in 20 iterations, and waits for "
+        "the launches: 1.81 ms"
     )
     assert not any("loop" in line for line in said(run(LOOP, Costs(launch=0.01), trips={"round": 20})))
 
@@ -88,8 +88,8 @@ def test_what_nothing_uses_is_told_by_device_where_it_would_take_long() -> None:
 def test_a_loop_of_kernels_that_are_too_small_for_the_gpu() -> None:
     costs = Costs(default=0.02, launch=0.005, small=True)
     assert said(run(LOOP, costs, trips={"round": 20})) == [
-        "launch-bound-loop: the loop round launches 20 kernels of 20 µs on GPU:0 in 20 iterations, which are too small "
-        "to fill it: 0.4 ms"
+        "launch-bound-loop: the loop round launches 20 kernels of 20 µs ± 50% on GPU:0 in 20 iterations, which are too "
+        "small to fill it: 0.4 ms"
     ]
     assert said(run(LOOP, replace(costs, small=False), trips={"round": 20})) == []
     assert said(run(LOOP, replace(costs, default=0.03), trips={"round": 20})) == []

@@ -11,12 +11,13 @@ from simplace.analysis.time_sources import share_sources
 from simplace.costs.cost_model import COPY_ERROR, GUESSED_ERROR, MEASURED_ERROR
 from simplace.costs.modelled_costs import make_modelled_costs
 from simplace.costs.recorded_costs import RecordedCosts
+from simplace.explain.finding_lines import format_error
 from simplace.exports.schedule_report import report_schedule
 from simplace.report.schedule_data import schedule_data
 from simplace.views.figures.memory_chart import memory_chart
 from simplace.views.figures.parallelism_chart import parallelism_chart
 from simplace.views.figures.timeline import draw_timeline
-from simplace.views.text.cost_sentences import format_error, format_makespan
+from simplace.views.text.cost_sentences import format_makespan
 from simplace.views.text.schedule_tables import write_summary
 from simplace.views.text.verdict import write_step_verdict
 from tests.executor.worlds import MS, Costs, placed
@@ -72,6 +73,24 @@ def test_errors_of_a_kind_add_up_and_kinds_as_squares() -> None:
     assert done.uncertainty == pytest.approx(hypot(0.5 * 5, 0.25 * 12) / 17)
 
 
+def test_a_track_has_the_error_of_its_own_events(done) -> None:
+    report, errors = report_schedule(done, "busy"), make_modelled_costs("t4").constants.errors
+    found = {one["name"]: one["error"] for one in report["busy"] if one["busy"]}
+    assert found == {
+        "GPU:0 compute": round(errors["elementwise"], 4), "GPU:0 to host": COPY_ERROR, "inter-op 0": ANY,
+        "intra-op 0": MEASURED_ERROR,
+    }  # fmt: skip
+    assert found["inter-op 0"] == pytest.approx(MEASURED_ERROR, rel=0.01)  # 3 ms of B, some microseconds of launches
+    assert {one["name"]: one["error"] for one in report["devices"]} == {
+        "CPU:0": MEASURED_ERROR, "GPU:0": round(errors["elementwise"], 4)
+    }  # fmt: skip
+
+
+def test_headings_of_times_within_a_step_have_its_error(done) -> None:
+    error, heads = format_error(done.uncertainty), write_summary(done).splitlines()
+    assert all(any(f"{head}{error}" in line for line in heads) for head in ("start", "waited", "total", "at"))
+
+
 def test_a_flat_cost_is_no_prediction() -> None:
     done = schedule_placement(placed(WORLD), costs="flat")
     assert (done.uncertainty, format_makespan(done)) == (0.0, "3 ms")
@@ -96,3 +115,5 @@ def test_the_page_has_source_and_error_of_each_event(done) -> None:
     ]  # fmt: skip
     assert len(data["source"]) == len(data["duration"])
     assert data["errors"] == sorted([0.0, error, MEASURED_ERROR])
+    assert [data["origins"][i] for i in data["origin"]] == ["guessed", "modelled", "measured"]
+    assert data["uncertainty"] == round(done.uncertainty, 3)

@@ -144,8 +144,9 @@ def test_replicas_of_a_small_batch_are_worth_it_from_a_larger_one_on(
 
 
 def test_batches_that_never_gain_are_told() -> None:
-    found = DeviceComparison(None, None, (8, 8), (DevicesTrial(1, 900, 2000), DevicesTrial(2, 900, 3000)))  # type: ignore[arg-type]
+    trials = DevicesTrial(1, 900, 2000, (0.1, 0.2)), DevicesTrial(2, 900, 3000, (0.1, 0.2))
+    found = DeviceComparison(None, None, (8, 8), trials)  # type: ignore[arg-type]
     assert describe_replicas(found) == (
-        "a replica on each GPU (tf.distribute.MirroredStrategy) was tried, too: 900 ns to 2 µs a step, which does not "
-        "gain, nor with any batch up to 16"
+        "a replica on each GPU (tf.distribute.MirroredStrategy) was tried, too: 900 ns ± 10% to 2 µs ± 20% a step, "
+        "which does not gain, nor with any batch up to 16"
     )

@@ -30,12 +30,12 @@ the time of its critical path is 100% guessed (± 44%)
 
 sends in a step: 3 copies between devices, ≥ 8 B
 
-track            events  busy  of the step
-──────────────────────────────────────────
-inter-op 0            3  2 ms          24%
-GPU:0 compute         2  5 ms          59%
-GPU:0 from host       1  1 ms          12%
-GPU:0 to host         1  1 ms          12%
+track            events        busy  of the step
+────────────────────────────────────────────────
+inter-op 0            3  2 ms ± 35%          24%
+GPU:0 compute         2  5 ms ± 50%          59%
+GPU:0 from host       1  1 ms ± 25%          12%
+GPU:0 to host         1  1 ms ± 25%          12%
 
 device  busy  waits for launches  copies  other devices  nothing to do
 ──────────────────────────────────────────────────────────────────────
@@ -43,24 +43,24 @@ CPU:0    12%                  6%     23%            59%              -
 GPU:0    59%                  6%     23%            12%              -
 GPU:1      -                   -       -              -           100%
 
- start  critical path      track                duration  source   waited                     line
-──────────────────────────────────────────────────────────────────────────────────────────────────
-     0  send x:0 to GPU:0  GPU:0 from host    1 ms ± 25%  guessed  -                          -
-  1 ms  A                  inter-op 0       500 µs ± 50%  guessed  -                          -
-1.5 ms  A                  GPU:0 compute      3 ms ± 50%  guessed  -                          -
-4.5 ms  B                  GPU:0 compute      2 ms ± 50%  guessed  2.5 ms for a GPU's stream  -
-6.5 ms  send s:1 to CPU:0  GPU:0 to host      1 ms ± 25%  guessed  4.5 ms for a GPU's stream  -
-7.5 ms  C                  inter-op 0         1 ms ± 50%  guessed  -                          -
+start ± 36%  critical path      track                duration  source   waited ± 36%               line
+───────────────────────────────────────────────────────────────────────────────────────────────────────
+          0  send x:0 to GPU:0  GPU:0 from host    1 ms ± 25%  guessed  -                          -
+       1 ms  A                  inter-op 0       500 µs ± 50%  guessed  -                          -
+     1.5 ms  A                  GPU:0 compute      3 ms ± 50%  guessed  -                          -
+     4.5 ms  B                  GPU:0 compute      2 ms ± 50%  guessed  2.5 ms for a GPU's stream  -
+     6.5 ms  send s:1 to CPU:0  GPU:0 to host      1 ms ± 25%  guessed  4.5 ms for a GPU's stream  -
+     7.5 ms  C                  inter-op 0         1 ms ± 50%  guessed  -                          -
 
-waited                ops  total  longest
-────────────────────────────────────────────────────────────
-for a GPU's stream  2 ops   7 ms  send s:1 to CPU:0 (4.5 ms)
+waited                ops  total ± 36%  longest
+──────────────────────────────────────────────────────────────────
+for a GPU's stream  2 ops         7 ms  send s:1 to CPU:0 (4.5 ms)
 
-memory of   peak  limit  at  largest tensors at the peak
-────────────────────────────────────────────────────────
-CPU:0        9 B      -   0  x 8 B, p 1 B
-GPU:0      256 B      -   0  copy of x:0 256 B
-GPU:1        0 B      -   0  -
+memory of   peak  limit  at ± 36%  largest tensors at the peak
+──────────────────────────────────────────────────────────────
+CPU:0        9 B      -         0  x 8 B, p 1 B
+GPU:0      256 B      -         0  copy of x:0 256 B
+GPU:1        0 B      -         0  -
 
 note: output 1 of the condition p is taken (assumed; --branch NAME=N sets it; of an If, 1 is the then branch)
 
@@ -88,8 +88,8 @@ def test_thread_table_compares_rows() -> None:
         == """\
 inter-op  intra-op    makespan    gain  waited for threads  peak memory
 ───────────────────────────────────────────────────────────────────────
-       1         4  4 ms ± 50%       -                6 ms          8 B
-       2         4  2 ms ± 50%  +50.0%                2 ms         12 B
+       1         4  4 ms ± 50%       -          6 ms ± 50%          8 B
+       2         4  2 ms ± 50%  +50.0%          2 ms ± 50%         12 B
        4         4  1 ms ± 50%  +50.0%                   0         20 B"""
     )
 

@@ -33,6 +33,14 @@ class Colouring {
     return sum;
   }
 
+  /** Return how far off the time of an item may be, as a share of it: what its nodes may be off adds up. */
+  error(tree, item) {
+    const { times, errors } = this.program;
+    let off = 0;
+    for (const node of tree.nodes(item)) off += times[node] * errors[node];
+    return off && off / this.time(tree, item);
+  }
+
   legend(tree) {
     if (this.mode !== "cost") return this.scope(tree, 0);
     return [...SHARES, Infinity].map((_, i) => [costSign(i), null]);

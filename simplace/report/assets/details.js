@@ -98,7 +98,7 @@ class Details {
       ["Kernels", [program.column("kernels", node) || "none here"]],
       ["Output types", [program.column("outputs", node)]],
       ["In function", [program.column("function", node)]],
-      ["Takes", program.times ? [duration(program.times[node]) + plusMinus(program.errors[node])] : []],
+      ["Takes", program.times ? [duration(program.times[node]) + plusMinus(program.errors[node]) + (program.errors[node] ? `, ${program.timeSource(node)}` : "")] : []],
     ];
     return make("dl", {}, ...facts.filter(([, value]) => value.some(Boolean)).flatMap(([term, value]) => [
       make("dt", {}, term),

@@ -356,7 +356,7 @@ class GraphView {
   }
 
   #subline(item) {
-    const time = this.colouring.mode === "cost" ? ` · ${duration(this.colouring.time(this.tree, item))}` : "";
+    const time = this.colouring.mode === "cost" ? ` · ${duration(this.colouring.time(this.tree, item))}${plusMinus(this.colouring.error(this.tree, item))}` : "";
     if (!this.tree.isScope(item)) return this.#describeNode(this.tree.leaf[item]) + time;
     if (this.tree.isPlace(item) && this.tree.detail[item]) return this.tree.detail[item] + time;
     const what = this.tree.detail[item] || (this.tree.isRun[item] ? this.#listOps(item) : "");

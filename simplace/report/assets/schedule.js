@@ -81,7 +81,7 @@ class ScheduleView {
     const show = (layer) => this.#showLayer(name[layer], from[layer], to[layer]);
     const table = new SortedTable([
       { title: "layer", key: (layer) => name[layer], cell: (layer) => make("button", { type: "button", class: "link", title: "Show it in the chart", onclick: () => show(layer) }, visible(name[layer])) },
-      { title: "time", align: "right", key: (layer) => time[layer], text: (layer) => duration(time[layer]), cell: (layer) => [bar100(time[layer] / whole), duration(time[layer])] },
+      { title: `time${plusMinus(this.program.schedule.uncertainty)}`, align: "right", key: (layer) => time[layer], text: (layer) => duration(time[layer]), cell: (layer) => [bar100(time[layer] / whole), duration(time[layer])] },
       { title: "of the path", align: "right", key: (layer) => time[layer], text: share, cell: share },
     ], name.keys());
     return [make("h3", {}, "The critical path by layer"), table.element];
@@ -91,7 +91,7 @@ class ScheduleView {
     const margin = Math.max(1, (to - from) * 0.05);
     this.#look(from - margin, to - from + 2 * margin);
     this.canvas.parentElement.scrollIntoView({ block: "nearest" });
-    say(`The chart shows ${visible(name)}: ${duration(from)} to ${duration(to)}.`);
+    say(`The chart shows ${visible(name)}: ${duration(from)} to ${duration(to)}${plusMinus(this.program.schedule.uncertainty)}.`);
   }
 
   /** List the longest critical spans: the chart in words. */
@@ -101,7 +101,7 @@ class ScheduleView {
       make("td", {}, span.source.source),
       make("td", {}, this.program.schedule.tracks[span.track].name),
       make("td", {}, span.node >= 0 ? this.details.spelled([{ node: span.node, text: this.#name(span) }])[0] : visible(this.#name(span)))));
-    const heads = ["start", "duration", "source", "track", "node"].map((title, i) => make("th", { scope: "col", class: i < 2 ? "right" : "" }, title));
+    const heads = [`start${plusMinus(this.program.schedule.uncertainty)}`, "duration", "source", "track", "node"].map((title, i) => make("th", { scope: "col", class: i < 2 ? "right" : "" }, title));
     return make("div", { class: "scroll" }, make("table", {}, make("thead", {}, make("tr", {}, ...heads)), make("tbody", {}, ...rows)));
   }
 

@@ -103,7 +103,7 @@ def _draw_bar(schedule: Schedule, span: Span, row: int, is_critical: bool) -> Ba
     )
     return Bar(
         row, span.start / 1e9, span.end / 1e9, label, device, _KINDS[span.kind],
-        is_critical, _write_tooltip(schedule, span), more=more,
+        is_critical, _write_tooltip(schedule, span), more=more, error=find_source(schedule.estimated, span).error,
     )  # fmt: skip
 
 

@@ -7,6 +7,7 @@ from collections.abc import Iterable
 from simplace.analysis.schedule import Schedule
 from simplace.analysis.time_sources import SourceShare
 from simplace.costs.cost_model import KernelCost
+from simplace.explain.finding_lines import format_error
 from simplace.views.text.quantities import format_duration
 
 _OF_PEAK = {"memory": "of peak bandwidth", "arithmetic": "of peak FLOP/s"}
@@ -27,22 +28,18 @@ def describe_bound(cost: KernelCost | None) -> str:
     return f"{cost.bound}-bound, {cost.share:.0%} {_OF_PEAK[cost.bound]}"
 
 
-def format_error(error: float) -> str:
-    """Return an uncertainty to put after a time; "" for a time that is no prediction, as of flat costs.
-
-    >>> format_error(0.123), format_error(0.002), format_error(0.0)
-    (' ± 12%', ' ± 1%', '')
-    """
-    return f" ± {max(error, 0.01):.0%}" if error else ""
-
-
 def format_uncertain(nanoseconds: float, error: float) -> str:
-    """Return a time with its uncertainty.
+    """Return a time with its uncertainty; no time at all is certain.
 
-    >>> format_uncertain(4_100_000, 0.12)
-    '4.1 ms ± 12%'
+    >>> format_uncertain(4_100_000, 0.12), format_uncertain(0, 0.12)
+    ('4.1 ms ± 12%', '0')
     """
-    return format_duration(nanoseconds) + format_error(error)
+    return format_duration(nanoseconds) + (format_error(error) if nanoseconds else "")
+
+
+def head_with_error(head: str, schedule: Schedule) -> str:
+    """Return the heading of a column of times that lie within a step, which are as far off as the step is."""
+    return head + format_error(schedule.uncertainty)
 
 
 def format_makespan(schedule: Schedule) -> str:

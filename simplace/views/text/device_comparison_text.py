@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 from simplace.analysis.device_comparison import DeviceComparison, DevicesTrial
+from simplace.views.text.cost_sentences import format_uncertain
 from simplace.views.text.lines import wrap_line
-from simplace.views.text.quantities import format_count, format_duration
+from simplace.views.text.quantities import format_count
 from viz import Column, Table, to_text
 
 
@@ -17,7 +18,7 @@ def write_comparison(found: DeviceComparison, width: int | None = None) -> str:
 def describe_comparison(found: DeviceComparison) -> str:
     """Return what a step takes on the other devices, and from which batch on they are faster."""
     own, last = found.trials[0], found.trials[-1]
-    said = f"with {found.after.placed.devices} instead: {format_duration(own.after)}, {found.change(own):+.0%}"
+    said = f"with {found.after.placed.devices} instead: {_format_times(own)[1]}, {found.change(own):+.0%}"
     if found.examples[0] != found.examples[1]:
         said += f" an example, as a step takes {found.examples[1]:,} in instead of {found.examples[0]:,}"
     if found.worth_from == own:
@@ -28,8 +29,12 @@ def describe_comparison(found: DeviceComparison) -> str:
         largest = format_count(last.factor * found.examples[0], "example")
         return f"{said}: not worth it, nor with any batch up to {largest} ({found.change(last):+.0%})"
     least, batch = found.worth_from, found.worth_from.factor * found.examples[0]
-    times = f"{format_duration(least.after)} against {format_duration(least.before)}"
+    times = " against ".join(reversed(_format_times(least)))
     return f"{said}: not worth it with this batch, but from one of {batch:,} on (found by doubling it: {times})"
+
+
+def _format_times(trial: DevicesTrial) -> tuple[str, str]:
+    return format_uncertain(trial.before, trial.errors[0]), format_uncertain(trial.after, trial.errors[1])
 
 
 def comparison_table(found: DeviceComparison) -> Table:
@@ -37,7 +42,7 @@ def comparison_table(found: DeviceComparison) -> Table:
 
     def write_row(one: DevicesTrial) -> tuple[str, ...]:
         batches = [f"{one.factor * count:,}" for count in found.examples]
-        times = format_duration(one.before), format_duration(one.after)
+        times = _format_times(one)
         return (batches[0], times[0], batches[1], times[1], f"{found.change(one):+.0%}")
 
     heads = ("examples", str(found.before.placed.devices), "examples", str(found.after.placed.devices), "an example")

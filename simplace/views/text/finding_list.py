@@ -8,7 +8,8 @@ from simplace.explain.finding import Finding, StepCost, cite_page
 from simplace.explain.finding_lines import format_finding, state_serial
 from simplace.explain.placement_findings import is_folded
 from simplace.explain.waiting_findings import SerialReplicas
-from simplace.views.text.quantities import format_bytes, format_count, format_duration
+from simplace.views.text.cost_sentences import format_uncertain
+from simplace.views.text.quantities import format_bytes, format_count
 
 
 def describe_findings(findings: Sequence[Finding]) -> list[str]:
@@ -55,10 +56,10 @@ def describe_finding(finding: Finding) -> str:
 def describe_cost(cost: StepCost) -> str:
     """Return what a finding costs a step, "" where that is nothing, or not known.
 
-    >>> [describe_cost(cost) for cost in (StepCost(3, 4096, 2e-5), StepCost(0, 1 << 20), StepCost(seconds=1e-3))]
-    ['3 copies, 4 KiB, 20 µs a step', '1 MiB more to send a step', '1 ms a step']
+    >>> [describe_cost(cost) for cost in (StepCost(3, 4096, 2e-5, 0.25), StepCost(0, 1 << 20), StepCost(seconds=1e-3))]
+    ['3 copies, 4 KiB, 20 µs ± 25% a step', '1 MiB more to send a step', '1 ms a step']
     """
     parts = [format_count(cost.copies, "copy")] if cost.copies else []
     parts += [f"{format_bytes(cost.size)}{'' if cost.copies else ' more to send'}"] if cost.size else []
-    parts += [format_duration(cost.seconds * 1e9)] if cost.seconds else []
+    parts += [format_uncertain(cost.seconds * 1e9, cost.error)] if cost.seconds else []
     return f"{', '.join(parts)} a step" if parts else ""

@@ -14,8 +14,9 @@ from simplace.analysis.step_memory import StepMemory
 from simplace.executor.trace import PERMANENT
 from simplace.placement.xla_compiler import find_clusters
 from simplace.views.text.alike_rows import join_alike_rows
+from simplace.views.text.cost_sentences import format_makespan, format_uncertain
 from simplace.views.text.lines import wrap_line
-from simplace.views.text.quantities import format_bytes, format_duration
+from simplace.views.text.quantities import format_bytes
 from simplace.views.text.schedule_tables import list_assumptions
 from viz import Column, Table, to_text
 from viz.names import visible
@@ -139,7 +140,7 @@ def _describe_remedy(memory: StepMemory, remedy: Remedy) -> str:
     moved = f"{remedy.subject} and what follows on {target}"
     if memory.batch != memory.batches.batch:
         return moved
-    before, after = (format_duration(time) for time in (schedule.trace.makespan, remedy.nanoseconds))
+    before, after = format_makespan(schedule), format_uncertain(remedy.nanoseconds, remedy.error)
     return f"{moved}: a step of {after} in place of {before}"
 
 
@@ -182,7 +183,7 @@ def _kind_table(memory: StepMemory, use: MemoryUse) -> Table:
     total = memory.tensors(use)
     cells = tuple((kind.value, *_format_part(memory.schedule, part, total)) for kind, part in rows)
     short = memory.schedule.placement.devices.by_name[use.device].short
-    title = f"{short} at its peak, {format_duration(use.peak_at)} into the step"
+    title = f"{short} at its peak, {format_uncertain(use.peak_at, memory.schedule.uncertainty)} into the step"
     return Table((Column("kind", flexible=False), *_PARTS), cells, title)
 
 

@@ -7,6 +7,7 @@ from collections.abc import Sequence
 from simplace.analysis.path_groups import PathShare, group_by_layer, group_by_op, rank_copy_causes
 from simplace.analysis.schedule import Schedule
 from simplace.explain.sentences import state_reason
+from simplace.views.text.cost_sentences import head_with_error
 from simplace.views.text.quantities import format_bytes, format_count, format_duration
 from viz import Column, Table
 
@@ -14,17 +15,18 @@ from viz import Column, Table
 def path_tables(schedule: Schedule, limit: int = 6) -> list[Table]:
     """Return the critical path by layer and by op type, in times that add up to the last step, and causes of copies."""
     shares = {"layer": group_by_layer(schedule), "op type": group_by_op(schedule)}
-    tables = [_share_table(f"critical path by {what}", found, limit) for what, found in shares.items()]
+    time = head_with_error("time", schedule)
+    tables = [_share_table(f"critical path by {what}", found, limit, time) for what, found in shares.items()]
     return [*tables, cause_table(schedule)]
 
 
-def _share_table(title: str, shares: Sequence[PathShare], limit: int) -> Table:
+def _share_table(title: str, shares: Sequence[PathShare], limit: int, time: str) -> Table:
     whole, rest = sum(one.time for one in shares), shares[limit:]
     rows = [
         (one.name, f"{one.events:,}", format_duration(one.time), f"{one.time / whole:.0%}") for one in shares[:limit]
     ]
     left = sum(one.time for one in rest)
-    columns = (Column(title), Column("events", "right"), Column("time", "right"), Column("of the step", "right"))
+    columns = (Column(title), Column("events", "right"), Column(time, "right"), Column("of the step", "right"))
     return Table(columns, tuple(rows), footer=f"and {len(rest):,} more, {format_duration(left)}" if rest else "")
 
 
@@ -41,7 +43,8 @@ def cause_table(schedule: Schedule, limit: int = 5) -> Table:
         )
         for one in found[:limit]
     ]
-    columns = (Column("on the path", "right", flexible=False), Column("copies", "right", flexible=False),
+    time = Column(head_with_error("on the path", schedule), "right", flexible=False)
+    columns = (time, Column("copies", "right", flexible=False),
                Column("size", "right", flexible=False), Column("decision behind them", below=True),
                Column("line"))  # fmt: skip
     more = len(found) - len(rows)

@@ -19,6 +19,7 @@ from simplace.views.text.cost_sentences import (
     describe_sources,
     format_makespan,
     format_uncertain,
+    head_with_error,
 )
 from simplace.views.text.finding_list import describe_step_findings
 from simplace.views.text.lines import wrap_line
@@ -76,9 +77,9 @@ def write_headline(schedule: Schedule) -> str:
 def track_table(schedule: Schedule) -> Table:
     """Return how busy each thread, stream and link was."""
     rows = tuple(
-        (one.name, f"{one.spans:,}", format_duration(one.busy), f"{one.share:.0%}")
-        for one in (schedule.busy_tracks[i] for i in schedule.trace.track_order)
-        if one.spans
+        (one.name, f"{one.spans:,}", format_uncertain(one.busy, schedule.measure_track_error(i)), f"{one.share:.0%}")
+        for i in schedule.trace.track_order
+        if (one := schedule.busy_tracks[i]).spans
     )
     idle = sum(not one.spans for one in schedule.busy_tracks)
     columns = (Column("track"), Column("events", "right"), Column("busy", "right"), Column("of the step", "right"))
@@ -112,9 +113,10 @@ def critical_table(schedule: Schedule, limit: int = 8) -> Table:
                 graph.source_line(span.node) or "-",
             )
         )
-    columns = [Column("start", "right", flexible=False), Column("critical path"), Column("track", flexible=False),
+    start = Column(head_with_error("start", schedule), "right", flexible=False)
+    columns = [start, Column("critical path"), Column("track", flexible=False),
                Column("duration", "right", flexible=False), Column("source", flexible=False), Column("bound"),
-               Column("waited", below=True), Column("line", below=True)]  # fmt: skip
+               Column(head_with_error("waited", schedule), below=True), Column("line", below=True)]  # fmt: skip
     for place in (5, 4):  # nothing ran on a GPU; no time is a prediction
         if all(row[place] == "-" for row in rows):
             rows = [(*row[:place], *row[place + 1 :]) for row in rows]
@@ -141,8 +143,9 @@ def waiting_table(schedule: Schedule) -> Table:
                 f"{name} ({format_duration(longest.by_cause[cause])})",
             )
         )
-    columns = (Column("waited", flexible=False), Column("ops", "right", flexible=False),
-               Column("total", "right", flexible=False), Column("longest", below=True))  # fmt: skip
+    summed = Column(head_with_error("total", schedule), "right", flexible=False)
+    columns = (Column("waited", flexible=False), Column("ops", "right", flexible=False), summed,
+               Column("longest", below=True))  # fmt: skip
     return Table(columns, tuple(rows))
 
 
@@ -159,7 +162,8 @@ def memory_table(schedule: Schedule) -> Table:
         for use in schedule.memory
     )
     columns = (Column("memory of", flexible=False), Column("peak", "right", flexible=False),
-               Column("limit", "right", flexible=False), Column("at", "right", flexible=False),
+               Column("limit", "right", flexible=False),
+               Column(head_with_error("at", schedule), "right", flexible=False),
                Column("largest tensors at the peak", listed=True))  # fmt: skip
     return Table(columns, rows)
 
@@ -173,7 +177,7 @@ def inter_op_table(schedules: Sequence[Schedule]) -> Table:
         gain = "-" if before is None or not before else f"{1 - span / before:+.1%}"
         peak = max((use.peak for use in one.memory), default=0)
         label = "caller" if threads.inter_op == -1 else str(threads.inter_op_size)
-        waited = format_duration(one.waiting_by_cause["thread"])
+        waited = format_uncertain(one.waiting_by_cause["thread"], one.uncertainty)
         shown = format_makespan(one)
         rows.append((label, str(threads.intra_op_size), shown, gain, waited, format_bytes(peak)))
         before = span

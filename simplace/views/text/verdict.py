@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 from simplace.analysis.device_time import CAUSES, Cause, DeviceTime
 from simplace.analysis.part_names import name_copied, name_part
 from simplace.analysis.schedule import Schedule
-from simplace.views.text.cost_sentences import format_makespan
+from simplace.views.text.cost_sentences import format_makespan, format_uncertain
 from simplace.views.text.quantities import format_bytes, format_count
 from simplace.views.text.traffic_phrases import join_devices
 from viz import Column, Table
@@ -91,7 +91,7 @@ def _describe_group(schedule: Schedule, group: Sequence[DeviceTime]) -> str:
         is_cpu = schedule.placed.devices.by_name[first.device].type == "CPU"
         words = {**HEADINGS, "launches": "the executor"} if is_cpu else HEADINGS
         if first.is_latency_bound:
-            busy += f", latency-bound: {_describe_kernels(group)}"
+            busy += f", latency-bound: {_describe_kernels(schedule, group)}"
         rest = ", ".join(f"{_share_of(group, each)} for {words[each]}" for each in waits)
         return f"{busy}, waits {rest}" if rest else busy
     return f"{busy}, {_describe_cause(schedule, group, cause)}"
@@ -103,7 +103,8 @@ def _describe_cause(schedule: Schedule, group: Sequence[DeviceTime], cause: Caus
     if cause == "launches" and schedule.placed.devices.by_name[group[0].device].type == "CPU":
         return f"bound by the executor: its bookkeeping and hand-offs between threads take {share}"
     if cause == "launches":
-        return f"launch-bound: {who} for the host to launch {_describe_kernels(group)} during {share}"
+        kernels = _describe_kernels(schedule, group)
+        return f"launch-bound: {who} for the host to launch {kernels} during {share}"
     number = max((one.waits[cause] for one in group), key=lambda waited: waited.time).longest
     longest = _name_span(schedule, schedule.trace.spans[number])
     if cause == "devices":
@@ -113,11 +114,12 @@ def _describe_cause(schedule: Schedule, group: Sequence[DeviceTime], cause: Caus
     return f"{bound}: {who} for {what} during {share}, longest for {longest}"
 
 
-def _describe_kernels(group: Sequence[DeviceTime]) -> str:
+def _describe_kernels(schedule: Schedule, group: Sequence[DeviceTime]) -> str:
     """Return how many kernels one of some devices runs, and how long one takes in the mean."""
     counts = [one.kernels for one in group]
-    mean = sum(one.busy for one in group) / max(1, sum(counts)) / 1000
-    return f"{format_count(max(counts), 'kernel')} of {mean:.2g} µs"
+    mean = float(f"{sum(one.busy for one in group) / max(1, sum(counts)):.2g}")
+    took = format_uncertain(mean, schedule.measure_kernels_error([one.device for one in group]))
+    return f"{format_count(max(counts), 'kernel')} of {took}"
 
 
 def _name_span(schedule: Schedule, span: Span) -> str:
