@@ -7,6 +7,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from typing import Literal
 
+from simplace.graph.op_kinds import is_constant
 from simplace.partition.transfers import Copy
 from simplace.placement.placement import Placement
 from simplace.result import Placed
@@ -202,7 +203,8 @@ def _find_local_edges(placement: Placement, alike: Alike, pairs: list[_Pair]) ->
     found: dict[tuple[int, int], int] = {}
     for source, slot, target in zip(graph.edge_src, graph.edge_src_slot, graph.edge_dst, strict=True):
         ends = box_of.get(source, -1), box_of.get(target, -1)
-        if slot < 0 or -1 in ends or ends[0] == ends[1] or ends in sent:
+        is_folded = source not in alike.drawn and is_constant(graph.ops[source])  # with the first of its consumers
+        if slot < 0 or -1 in ends or ends[0] == ends[1] or ends in sent or is_folded:
             continue
         found[ends] = found.get(ends, 0) + 1
     return without_implied(found, set(found)) if len(alike.drawn) > len(alike.boxes) else found
