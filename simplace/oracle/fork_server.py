@@ -11,6 +11,7 @@ from pathlib import Path
 
 from simplace.oracle import protocol
 from simplace.oracle.child import process
+from simplace.oracle.child.log_streams import drop_log
 from simplace.oracle.orphan import end_with_parent
 
 
@@ -58,6 +59,7 @@ def _import_tensorflow() -> None:
     """Import what children need; discard what TensorFlow prints meanwhile."""
     kept, nowhere = os.dup(2), os.open(os.devnull, os.O_WRONLY)
     os.dup2(nowhere, 2)
+    drop_log()
     importlib.import_module("simplace.oracle.child.run_target")
     os.dup2(kept, 2)
     os.close(kept)
