@@ -13,7 +13,7 @@ from collections.abc import Sequence
 from pathlib import Path
 from statistics import median
 
-from simplace.measure.measurement import MeasureOptions, measure_target
+from simplace.measure.measurement import Measured, MeasureOptions, measure_target
 from simplace.measure.step_comparison import check_schedule, fixed_times
 
 _FILES = {
@@ -37,7 +37,7 @@ def main() -> None:
     fixed, ratios = [], []
     for name in options.programs or PROGRAMS:
         chosen = MeasureOptions([(1, 1), (2, 1)], warm_up=120, steps=options.steps, probes=True, timeout=900)
-        measured = measure_target(f"{PROGRAMS[name]}:{name}", chosen)
+        measured = measure_target(f"{PROGRAMS[name]}:{name}", chosen, Measured)
         for one in check_schedule(measured):
             print(
                 f"| {name} | {one.inter_op} | {one.measured / 1e6:.2f} | {one.simulated / 1e6:.2f} | {one.ratio:.3f} "

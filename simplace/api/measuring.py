@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from dataclasses import fields, replace
+from dataclasses import replace
 from functools import cached_property
 from typing import Any
 
@@ -50,8 +50,7 @@ def measure_steps(target: str, options: MeasureOptions) -> RealSteps:
     """Run real steps of a target in a child process; raise a `SimplaceError` for whatever the user can fix."""
     for inter_op, intra_op in options.settings:
         Threads(inter_op=inter_op, intra_op=intra_op)  # refuses before anything runs
-    found = measure_target(target, _settle(options))
-    return RealSteps(**{each.name: getattr(found, each.name) for each in fields(found)})
+    return measure_target(target, _settle(options), RealSteps)
 
 
 def measure_costs(
@@ -63,7 +62,8 @@ def measure_costs(
     """
     program = placed.placement.program
     narrowed = parse_target(target).function or program.kind != "function"
-    found = measure_target(target if narrowed else f"{target}:{program.name.split(' ')[0]}", _settle(options))
+    named = target if narrowed else f"{target}:{program.name.split(' ')[0]}"
+    found = measure_target(named, _settle(options), Measured)
     step, rest = found.settings[0], cost_model("modelled", gpu, gpu_memory_fraction)
     return RecordedCosts("a run just now", step.seconds, rest, 1, True, fixed=fixed_times(found), averages=step.kernels)
 

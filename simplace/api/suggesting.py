@@ -92,8 +92,7 @@ def suggest_changes(
             return targets.place_target(script, replace(quiet, sources=sources, calls=calls), kind)
 
         options = replace(options, limits={**find_split_limits(placed, settings), **options.limits})
-        found = find_suggestions(script, result, placed, run, options, seconds, settings.stage)
-    return Suggested(**{name: getattr(found, name) for name in found.__dataclass_fields__})
+        return find_suggestions(result, placed, run, options, seconds, settings.stage, Suggested)
 
 
 def _choose_step(target: str, result: Result, name: str) -> Placed:

@@ -12,7 +12,7 @@ from functools import cached_property
 from itertools import pairwise
 from pathlib import Path
 from statistics import fmean, median
-from typing import Any
+from typing import Any, TypeVar
 
 from simplace.errors import ProgramError, TargetError, join_choices
 from simplace.graph import graph_def
@@ -176,8 +176,11 @@ class MeasureOptions:
     timeout: float = 300.0
 
 
-def measure_target(target: str | Path, options: MeasureOptions | None = None) -> Measured:
-    """Run a graph file, a SavedModel or a script's function; return its traced steps.
+M = TypeVar("M", bound=Measured)  # the class of what was measured
+
+
+def measure_target(target: str | Path, options: MeasureOptions, kind: type[M]) -> M:
+    """Run a graph file, a SavedModel or a script's function; return its traced steps, as a record of class `kind`.
 
     The target is "model.py", "model.py:function", "directory", "directory:signature" or a .pb, .pbtxt or .graphdef
     file; without a name the largest function is taken. A function runs with the inputs of its first call in the
@@ -185,7 +188,6 @@ def measure_target(target: str | Path, options: MeasureOptions | None = None) ->
 
     Raises `TargetError` for other targets and `ProgramError` where TensorFlow could not run it.
     """
-    options = options or MeasureOptions()
     parsed = _parse_measurable(str(target))
     with scratch_folder() as scratch:
         request, answer, graph = (Path(scratch, name) for name in ("request.json", "answer.json", "graph.pb"))
@@ -212,7 +214,7 @@ def measure_target(target: str | Path, options: MeasureOptions | None = None) ->
     paces = [step.pace for setting in found for step in setting.steps if step.paces]
     pace = median(paces) if paces else 0.0
     seen = {name: tuple(_at_pace(_read_step(step), pace) for step in own) for name, own in values["probes"].items()}
-    return Measured(program, found, tuple(values["targets"]), tuple(values["remarks"]), seen, pace)
+    return kind(program, found, tuple(values["targets"]), tuple(values["remarks"]), seen, pace)
 
 
 def _at_pace(step: MeasuredStep, pace: float) -> tuple[NodeRun, ...]:

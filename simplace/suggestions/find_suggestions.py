@@ -9,6 +9,7 @@ import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
+from typing import TypeVar
 
 from simplace.analysis.device_comparison import DeviceComparison, compare_devices
 from simplace.executor.step_options import StepOptions
@@ -102,15 +103,19 @@ class Suggestions:
         return [file for file in self.evidence.files if trial.texts.get(file.name, file.text) != file.text]
 
 
+S = TypeVar("S", bound=Suggestions)  # the class of the suggestions
+
+
 def find_suggestions(
-    script: str, result: Result, placed: Placed, run: Run, options: StepOptions, seconds: float, stage: Stage
-) -> Suggestions:
+    result: Result, placed: Placed, run: Run, options: StepOptions, seconds: float, stage: Stage, kind: type[S]
+) -> S:
     """Search for at most three changes of a script that make a step of one of its programs fit in memory, and faster.
 
-    `run` runs the script with other texts of its files. Once all changes were tried, the best one is taken as the
-    program, and what could be changed in that is tried, and so on as long as it gains and for `seconds` at most.
-    Raises `SimplaceError` where the step cannot be simulated.
+    `run` runs the script of `result` with other texts of its files, `kind` is the class of what is returned. Once all
+    changes were tried, the best one is taken as the program, and what could be changed in that is tried, and so on as
+    long as it gains and for `seconds` at most. Raises `SimplaceError` where the step cannot be simulated.
     """
+    script = result.target
     options = read_threads(list_files(iter([script]), script), options)
     before = Step.of(result, placed, options)
     evidence = Evidence(script, result, placed, before.schedule)
@@ -118,7 +123,7 @@ def find_suggestions(
     search.climb(evidence)
     best = tuple(choose_trials(search.trials))
     bound, mirrored = find_bound(placed, before.schedule), compare_replicas(search.trials)
-    return Suggestions(
+    return kind(
         evidence, before, best, tuple(search.trials), bound, search.found, search.clock.has_ended, search.without_xla,
         mirrored,
     )  # fmt: skip

@@ -76,7 +76,7 @@ def forked(warm: WarmProcesses, monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 def measure(target: str | Path, settings: Sequence[tuple[int, int]] = ((1, 1),), **chosen: Any) -> Measured:
-    return measurement.measure_target(target, MeasureOptions(settings, timeout=PATIENT, **chosen))
+    return measurement.measure_target(target, MeasureOptions(settings, timeout=PATIENT, **chosen), measurement.Measured)
 
 
 def placed(file: Path) -> Placement:

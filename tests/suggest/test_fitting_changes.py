@@ -15,7 +15,7 @@ from simplace.executor.step_options import StepOptions
 from simplace.progress import show_nothing
 from simplace.suggestions.edits import apply_edits
 from simplace.suggestions.estimated_step import Estimate
-from simplace.suggestions.find_suggestions import WithoutXla, find_suggestions
+from simplace.suggestions.find_suggestions import Suggestions, WithoutXla, find_suggestions
 from simplace.suggestions.source_file import SourceFile
 from simplace.suggestions.split_search import Unit, search_split
 from simplace.suggestions.suggestion_sentences import (
@@ -131,7 +131,7 @@ def test_layers_that_xla_compiles_are_split_without_it(tmp_path: Path, monkeypat
         return targets.place_target("model.py", replace(settings, sources=sources), api.Placements)
 
     result = targets.place_target("model.py", settings, api.Placements)
-    found = find_suggestions("model.py", result, result.largest(), run, options, 600, show_nothing)
+    found = find_suggestions(result, result.largest(), run, options, 600, show_nothing, Suggestions)
     assert describe_memory(found.before).endswith(" on GPU:0: does not fit")
     alone, split = found.tried[:2]
     assert (alone.outcome, [part.kind for part in alone.change.list_parts()]) == (

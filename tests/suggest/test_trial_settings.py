@@ -27,7 +27,7 @@ def runs(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> list[targets.Settin
         seen.append(settings)
         return result
 
-    def find(script, result, placed, run, options, seconds, stage) -> None:
+    def find(result, placed, run, options, seconds, stage, kind) -> None:
         run((), True)
         run((), False)
         raise SimplaceError("that was the change")
