@@ -434,6 +434,39 @@ GPUS_OF_A_SESSION = """\
         assert session.run(called) == 8.0
 """
 
+EAGER_COLLECTIVES = """\
+    import json, os
+    os.environ["TF_CONFIG"] = json.dumps({"cluster": {"worker": ["a:1"]}, "task": {"type": "worker", "index": 0}})
+    import tensorflow as tf
+    from concurrent.futures import ThreadPoolExecutor
+    strategy = tf.distribute.MultiWorkerMirroredStrategy()
+    with strategy.scope():
+        local = {"synchronization": tf.VariableSynchronization.ON_READ}
+        total = tf.Variable(1.0, aggregation=tf.VariableAggregation.SUM, **local)
+        mean = tf.Variable(1.0, aggregation=tf.VariableAggregation.MEAN, **local)
+    def replica():
+        number = tf.cast(tf.distribute.get_replica_context().replica_id_in_sync_group, tf.float32)
+        total.assign(number + 1.0)
+        mean.assign(number * 3.0)
+        return tf.reshape(number, [1])
+    parts = strategy.run(replica)  # outside of a function: each collective is an eager op in a thread of its replica
+    assert (total.numpy(), mean.numpy(), strategy.gather(parts, 0).numpy().tolist()) == (3.0, 1.5, [0.0, 1.0])
+    def combine(number):  # on two logical CPUs TensorFlow returns the same
+        with tf.device(f"/GPU:{number}"):
+            x = tf.constant([number + 1, 5 - number])
+            keys = {"input": x, "group_size": 2, "group_key": 70, "ordering_token": []}
+            ways = enumerate([("Max", "Id"), ("Min", "Id"), ("Mul", "Id"), ("Add", "Div")])
+            reduced = [
+                tf.raw_ops.CollectiveReduceV2(instance_key=i, merge_op=merge, final_op=final, **keys).numpy().tolist()
+                for i, (merge, final) in ways
+            ]
+            return reduced, tf.raw_ops.CollectiveGatherV2(instance_key=9, **keys)
+    with ThreadPoolExecutor(2) as pool:
+        for number, (reduced, gathered) in enumerate(pool.map(combine, range(2))):
+            assert reduced == [[2, 5], [1, 4], [2, 20], [1, 4]]
+            assert (gathered.numpy().tolist(), gathered.device[-5:]) == ([1, 5, 2, 4], f"GPU:{number}")
+"""
+
 PACKED = """\
     import tensorflow as tf
     from tensorflow.python.distribute.packed_distributed_variable import PackedDistributedVariable
@@ -473,6 +506,7 @@ PROGRAMS = {
     "session": (SESSION, 1),
     "packed variable": (PACKED, 2),
     "GPUs of a session": (GPUS_OF_A_SESSION, 2),
+    "collectives of eager ops": (EAGER_COLLECTIVES, 2),
 }
 
 

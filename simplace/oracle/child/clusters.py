@@ -45,6 +45,7 @@ class Clusters:
         self._begins_joined = bool(self._machine.tasks) and (self._machine.connected or request.mode != "script")
         self._recorder = recorder
         self._ports: dict[str, str] = {}  # by the address that the program names
+        self._held: list[socket.socket] = []  # the ports, until the process ends
         self._known: list[Any] = []  # ClusterDefs, the newest last
         self._servers: dict[str, Any] = {}  # by address; one that ends takes its devices along
         self._joined: Any = None  # the ServerDef that the eager context has joined
@@ -191,12 +192,23 @@ class Clusters:
         if address in self._ports.values():
             return address
         if address.endswith(":0"):  # the program asks for any free port
-            made = _free_address()
+            made = self._reserve_address()
             self._ports[made] = made
             return made
         if address not in self._ports:
-            self._ports[address] = _free_address()
+            self._ports[address] = self._reserve_address()
         return self._ports[address]
+
+    def _reserve_address(self) -> str:
+        """Return a free port of this host that no other process is given before a server takes it.
+
+        A socket that does not listen keeps it; a server, which sets SO_REUSEADDR as well, may still bind to it.
+        """
+        held = socket.socket()
+        held.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+        held.bind(("localhost", 0))
+        self._held.append(held)
+        return f"localhost:{held.getsockname()[1]}"
 
     def _start(self, cluster: Any, but: str = "") -> None:
         """Start the tasks of a cluster that nobody has started, except the one at the address `but`."""
@@ -263,12 +275,6 @@ def _list_tasks(cluster: Any) -> Iterator[Address]:
     for job in cluster.job:
         for index in sorted(job.tasks):
             yield job.name, index, job.tasks[index]
-
-
-def _free_address() -> str:
-    with socket.socket() as chosen:
-        chosen.bind(("localhost", 0))
-        return f"localhost:{chosen.getsockname()[1]}"
 
 
 def _passes_filter(name: str, filters: list[str]) -> bool:

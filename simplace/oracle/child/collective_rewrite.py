@@ -28,12 +28,17 @@ def is_collective(op: str) -> bool:
     return op in _REDUCE or op in _GATHER
 
 
+def is_gather(op: str) -> bool:
+    """Return whether each member of a collective gets the values of all, one after the other."""
+    return op in _GATHER
+
+
 def replace_collectives(definition: function_pb2.FunctionDef) -> None:
     """Replace every collective whose members are all in the function; others stay as they are."""
     nodes = {node.name: node for node in definition.node_def}
     renamed: dict[str, str] = {}
     for members in _list_collectives(nodes):
-        made = _make_concat(members) if members[0].op in _GATHER else _make_reduction(members)
+        made = _make_concat(members) if is_gather(members[0].op) else _make_reduction(members)
         definition.node_def.extend(made)
         result = f"{made[-1].name}:{_name_output(made[-1].op)}:0"
         for member in members:
@@ -52,7 +57,7 @@ def list_replacements(nodes: Mapping[str, Any]) -> list[Any]:
     for members in _list_collectives(nodes):
         if _count_members(members[0], nodes) != len(members):
             continue
-        made = _make_concat(members) if members[0].op in _GATHER else _make_reduction(members)
+        made = _make_concat(members) if is_gather(members[0].op) else _make_reduction(members)
         for node in made:
             node.input[:] = [_OUTPUT.sub(r"\1", name) for name in node.input]
         for member in members:

@@ -14,6 +14,7 @@ from simplace.oracle.child.cpu_functions import lacks_kernel
 from simplace.oracle.child.custom_devices import CustomDevices
 from simplace.oracle.child.dataset_functions import DatasetFunctions
 from simplace.oracle.child.devices import computes_nothing
+from simplace.oracle.child.eager_collectives import EagerCollectives
 from simplace.oracle.child.eager_log import EagerKind, EagerLog
 from simplace.oracle.child.eager_repeats import EagerRepeats, Repeat, count_inputs
 from simplace.oracle.child.failures import FAILURES
@@ -69,6 +70,7 @@ class EagerExecution:
     ) -> None:
         self.ops = 0
         self._names = FastPathNames()
+        self._collectives = EagerCollectives()
         self._calls = calls
         self._custom = custom
         self._datasets = datasets
@@ -231,6 +233,8 @@ class EagerExecution:
 
     def _compute_on_host(self, given: _Given, home: str) -> Any:
         """Compute an op on the host, and put its results where TensorFlow would have; make up a dataset's elements."""
+        if self._collectives.takes(given.op):
+            return [self._put(given.op, self._join_collective(given, home), home)]
         handles = _list_resources(given)
         if any(is_gpu_variable(tensor) for tensor in handles):
             with lend_to_host(given.inputs) as lent:
@@ -246,6 +250,10 @@ class EagerExecution:
             return given.run(find_host(), given.inputs)
         inputs = list(map(_through_host, given.inputs))  # the program may have forbidden implicit copies
         return [self._put(given.op, result, home) for result in self._run_on_host(given, inputs)]
+
+    def _join_collective(self, given: _Given, home: str) -> Any:
+        inputs = [tensor if tensor.dtype == tf.resource else _through_host(tensor) for tensor in given.inputs]
+        return self._collectives.join(given.op, given.named_attrs(), inputs, home)
 
     def _run_on_host(self, given: _Given, inputs: Sequence[Any]) -> list[Any]:
         try:
