@@ -10,7 +10,8 @@ import numpy as np
 from benchmarks.costs_data import MeasuredCollective
 from benchmarks.costs_fit import Parameter, minimise_robustly
 from simplace.costs.collectives import Fabric, find_fabric, time_collective
-from simplace.costs.gpu_sheets import GB, GpuSheet, find_sheet
+from simplace.costs.gpu_sheet import GB, GpuSheet
+from simplace.costs.gpu_sheets import find_sheet
 
 P = Parameter
 MB = 10**6  # a size of 1 MiB is above it

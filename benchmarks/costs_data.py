@@ -11,7 +11,8 @@ from typing import Any
 import numpy as np
 
 from simplace.costs.gpu_kernels import GpuFigures, read_figures
-from simplace.costs.gpu_sheets import GpuSheet, find_sheet
+from simplace.costs.gpu_sheet import GpuSheet
+from simplace.costs.gpu_sheets import find_sheet
 
 Row = Mapping[str, str]
 _OF_TWO_TENSORS = ("add", "mul", "div", "pow")

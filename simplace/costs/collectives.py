@@ -15,7 +15,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from typing import Any, Literal
 
-from simplace.costs.gpu_sheets import GB, GpuSheet
+from simplace.costs.gpu_sheet import GB, GpuSheet
 from simplace.costs.hardware import Link
 
 Numbers = Any  # a float, or a numpy array of them while constants are fitted

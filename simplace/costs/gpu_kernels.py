@@ -20,7 +20,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from simplace.costs.gpu_sheets import GpuSheet
+from simplace.costs.gpu_sheet import GpuSheet
 
 Numbers = Any  # a float, or a numpy array of them while constants are fitted
 Constants = Mapping[str, float]

@@ -15,11 +15,13 @@ arXiv:2602.21548, section 5.2). `launch_s`, `least_s` and `latency_s` are round 
 
 from __future__ import annotations
 
+import difflib
 from collections.abc import Mapping
 from dataclasses import dataclass
 
-from simplace.costs.gpu_sheets import SHEETS, GpuSheet, find_sheet
-from simplace.errors import SimplaceError, join_choices
+from simplace.costs.gpu_sheet import GpuSheet
+from simplace.costs.gpu_sheets import SHEETS, find_sheet
+from simplace.errors import SimplaceError, join_alternatives
 
 GB = 10**9
 
@@ -116,7 +118,7 @@ def find_hardware(name: str) -> Hardware:
     if found is None and (sheet := find_sheet(name)):
         return _make_machine(sheet)
     if found is None:
-        raise SimplaceError(
-            f"{name!r} is not a GPU that simplace has performance data for; it has {join_choices(MACHINES)}"
-        )
+        close = difflib.get_close_matches(name.lower(), MACHINES, n=4)
+        hint = f"did you mean {join_alternatives(close)}?" if close else "docs/costs.md lists all, such as a100, t4, l4"
+        raise SimplaceError(f"{name!r} is not a GPU that simplace has performance data for: {hint}")
     return found

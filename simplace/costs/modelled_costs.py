@@ -20,7 +20,7 @@ from simplace.costs.gpu_kernels import (
     time_traffic,
 )
 from simplace.costs.gpu_recurrences import RecurrentLayers, time_layers
-from simplace.costs.gpu_sheets import GpuSheet
+from simplace.costs.gpu_sheet import GpuSheet
 from simplace.costs.hardware import find_hardware
 from simplace.costs.layer_shapes import find_convolution, find_recurrent_layers
 from simplace.costs.op_work import SOFTMAX, count_work, is_free

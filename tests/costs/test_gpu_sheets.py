@@ -1,5 +1,8 @@
 """The data sheets, checked against each other: a peak is what lanes and clock make of it."""
 
+import re
+from pathlib import Path
+
 import pytest
 
 from simplace.costs.gpu_sheets import OLD_SHEETS, SHEETS, find_sheet
@@ -20,10 +23,19 @@ def test_float32_is_two_flops_a_lane_and_clock(name: str) -> None:
         ("Tesla T4", "T4"), ("NVIDIA A100-SXM4-80GB", "A100"), ("NVIDIA A100 80GB PCIe", "A100 PCIe 80 GB"),
         ("NVIDIA H100 80GB HBM3", "H100"), ("NVIDIA H100 PCIe", "H100 PCIe"), ("NVIDIA L40S", "L40S"),
         ("NVIDIA GeForce RTX 4090", "RTX 4090"), ("Tesla V100-SXM2-16GB", "V100 SXM"), ("NVIDIA GB200", "GB200"),
+        ("NVIDIA GeForce RTX 3060 Ti", "RTX 3060 Ti"), ("NVIDIA RTX 6000 Ada Generation", "RTX 6000 Ada"),
+        ("NVIDIA A10G", "A10G"), ("NVIDIA RTX A6000", "RTX A6000"), ("TITAN RTX", "TITAN RTX"),
+        ("Quadro RTX 8000", "Quadro RTX 8000"), ("NVIDIA_H100_80GB_HBM3", "H100"), ("RTX 5090", "RTX 5090"),
     ],
 )  # fmt: skip
 def test_a_driver_s_name_finds_its_sheet(driver: str, name: str) -> None:
     assert find_hardware(driver).gpu.name == name
+
+
+def test_the_page_of_costs_lists_every_short_name() -> None:
+    page = Path(__file__).parents[2] / "docs" / "costs.md"
+    table = page.read_text().partition("## GPUs in the library")[2]
+    assert set(SHEETS) <= set(re.findall(r"[a-z][\w-]*\d[\w-]*|titanrtx", table))
 
 
 def test_links_are_those_of_the_card() -> None:
@@ -32,6 +44,23 @@ def test_links_are_those_of_the_card() -> None:
     assert find_hardware("b200").peer_link.bandwidth == 900e9
 
 
-def test_an_unknown_gpu_lists_the_known() -> None:
-    with pytest.raises(SimplaceError, match=r"'k80' is not a GPU .* it has a10, a100, a100-40gb"):
-        find_hardware("k80")
+# TFLOPS as "NVIDIA Turing GPU Architecture", "NVIDIA Ampere GA102 ...", "NVIDIA Ada ..." and "NVIDIA RTX Blackwell GPU
+# Architecture" print them: FP32, and FP16 on tensor cores that add up in FP32.
+@pytest.mark.parametrize(
+    ("name", "single", "half"),
+    [
+        ("rtx2080", 10.1, 40.3), ("rtx2070", 7.5, 29.9), ("titanrtx", 16.3, 130.5), ("rtx3080", 29.8, 59.5),
+        ("rtx3070", 20.3, 40.6), ("rtxa6000", 38.7, 154.8), ("rtx4080", 48.7, 97.5), ("rtx6000ada", 91.1, 364.2),
+        ("a10g", 35, 70), ("rtx5090", 104.8, 209.5), ("rtx5080", 56.3, 112.6),
+    ],
+)  # fmt: skip
+def test_a_card_s_peaks_are_those_of_its_whitepaper(name: str, single: float, half: float) -> None:
+    peak = SHEETS[name].peak
+    assert (peak["float32"] / 1e12, peak["tensor_float16"] / 1e12) == pytest.approx((single, half), rel=0.01)
+
+
+def test_an_unknown_gpu_names_those_that_are_close_or_where_all_are() -> None:
+    with pytest.raises(SimplaceError, match=r"'rtx4095' is not a GPU .*: did you mean rtx4090, "):
+        find_hardware("rtx4095")
+    with pytest.raises(SimplaceError, match=r"'mi300x' is not a GPU .*: docs/costs.md lists all, such as a100"):
+        find_hardware("mi300x")
