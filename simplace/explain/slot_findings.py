@@ -6,9 +6,12 @@ step would copy less with the slot, and what is computed of it, beside the varia
 
 from __future__ import annotations
 
-from collections import Counter, defaultdict
+from collections import defaultdict, deque
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
+from functools import reduce
+from itertools import chain
+from operator import or_
 from typing import ClassVar
 
 from simplace.explain.finding import Finding
@@ -38,14 +41,16 @@ def slots_elsewhere(costs: CopyCosts) -> Iterator[SlotsElsewhere]:
     if not gradients:
         return
     updates = _list_updates(placement)
-    before = {variable: _walk_back(placement.graph, nodes, gradients) for variable, nodes in updates.items()}
+    bits = {variable: 1 << number for number, variable in enumerate(updates)}
+    needed = _find_needed(placement.graph, {node: bits[v] for v, nodes in updates.items() for node in nodes}, gradients)
     away: dict[tuple[str, str], dict[int, int]] = defaultdict(dict)
-    for slot, variable in _find_owners(placement.graph, before).items():
+    for slot, variable in _find_owners(placement.graph, needed, bits).items():
         here, home = placement.device(slot), placement.device(variable)
         if here != home:
             away[here, home][slot] = variable
     for (_, home), of in away.items():
-        homes = dict.fromkeys(_list_moved(placement.graph, before, updates, of), home)
+        moved = chain(of, *(updates[slot] for slot in of), _list_needed_alone(needed, bits, of))
+        homes = dict.fromkeys(moved, home)
         cost = costs.of_move(homes)
         if min(cost.copies, cost.size, cost.seconds) > 0:
             slots = sorted(of)
@@ -72,37 +77,42 @@ def _find_handle(graph: Graph, node: int) -> int:
     return source
 
 
-def _walk_back(graph: Graph, nodes: list[int], gradients: set[int]) -> set[int]:
-    """Find what is computed between gradients, or reads of variables, and the updates of a variable."""
-    found, waiting = set[int](), list(nodes)
+def _find_needed(graph: Graph, updates: Mapping[int, int], gradients: set[int]) -> dict[int, int]:
+    """Map what is computed between gradients, or reads of variables, and updates to the bits of those that need it.
+
+    `updates` has a bit for each variable. A node is walked again only for bits that are new to it.
+    """
+    needed: dict[int, int] = {}
+    told, waiting = dict(updates), deque(updates)
     while waiting:
-        for edge in graph.data_in_edges(waiting.pop()):
-            node = graph.edge_src[edge]
-            if node not in found and node not in gradients and graph.ops[node] not in SOURCES:
-                found.add(node)
-                waiting += [] if graph.ops[node] in READS else [node]
-    return {node for node in found if not is_identity(graph.ops[node])}
+        node = waiting.popleft()
+        bits = told.pop(node)
+        for edge in graph.data_in_edges(node):
+            source = graph.edge_src[edge]
+            new = bits & ~needed.get(source, 0)
+            if new and source not in gradients and graph.ops[source] not in SOURCES:
+                needed[source] = needed.get(source, 0) | new
+                if graph.ops[source] in READS:
+                    continue
+                if source not in told:
+                    waiting.append(source)
+                told[source] = told.get(source, 0) | new
+    return {node: bits for node, bits in sorted(needed.items()) if not is_identity(graph.ops[node])}
 
 
-def _find_owners(graph: Graph, before: Mapping[int, set[int]]) -> dict[int, int]:
+def _find_owners(graph: Graph, needed: Mapping[int, int], bits: Mapping[int, int]) -> dict[int, int]:
     """Map each slot to the one variable whose update reads it."""
-    owners = defaultdict[int, set[int]](set)
-    for variable, nodes in before.items():
-        for node in nodes:
-            slot = _find_handle(graph, node) if graph.ops[node] in READS else -1
-            if slot in before and slot != variable:
-                owners[slot].add(variable)
-    alone = {slot: of.pop() for slot, of in owners.items() if len(of) == 1}
+    owners = dict.fromkeys(bits, 0)
+    for node, needing in needed.items():
+        slot = _find_handle(graph, node) if graph.ops[node] in READS else -1
+        if slot in owners:
+            owners[slot] |= needing & ~bits[slot]
+    variables = {bit: variable for variable, bit in bits.items()}
+    alone = {slot: variables[of] for slot, of in owners.items() if of in variables}
     return {slot: variable for slot, variable in alone.items() if variable not in alone}
 
 
-def _list_moved(
-    graph: Graph, before: Mapping[int, set[int]], updates: Mapping[int, list[int]], of: Mapping[int, int]
-) -> Iterator[int]:
-    """Yield slots, their updates, and what is computed for these and for the variables alone."""
-    own = [variable for pair in of.items() for variable in pair]
-    times = Counter(node for each in own for node in before[each])
-    others = {node for variable, nodes in before.items() if variable not in own for node in nodes}
-    yield from of
-    yield from (node for slot in of for node in updates[slot])
-    yield from (node for node in times if node not in others)
+def _list_needed_alone(needed: Mapping[int, int], bits: Mapping[int, int], of: Mapping[int, int]) -> Iterator[int]:
+    """Yield what is computed for slots and their variables, and for no other variable."""
+    own = reduce(or_, (bits[variable] for pair in of.items() for variable in pair))
+    yield from (node for node, needing in needed.items() if not needing & ~own)
