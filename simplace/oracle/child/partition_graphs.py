@@ -22,8 +22,8 @@ from simplace.oracle.placement_log import read_thread
 Run = dict[str, Any]  # the fields of a `SessionRun`
 
 _WITHOUT_GRAPPLER = "disable_meta_optimizer"
-_CUT = re.compile(r"[\w./-]*\bgraph_partition\.cc:\d+\] Added send/recv: ")
-_DUMPED = re.compile(r"[\w./-]*\bdump_graph\.cc:\d+\] Dumped Graph to (?P<path>.*)$")
+_CUT = re.compile(r"graph_partition\.cc:\d+\] Added send/recv: ")
+_DUMPED = re.compile(r"dump_graph\.cc:\d+\] Dumped Graph to (?P<path>.*)$")
 _PLACE = re.compile(r"/partition_(?P<name>[^/]+?)_\d+(?:_\d+)?\.\w+$")  # then an address, and how often it was so
 
 
