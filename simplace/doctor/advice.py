@@ -85,7 +85,15 @@ def _not_compilable(finding: fails.NotCompilable) -> Advice:
 
 
 def _refused_op(finding: fails.RefusedOp) -> Advice:
-    what = f"TensorFlow finds no device for {finding.op or 'a constant'}, and the program ends there."
+    what = f"TensorFlow finds no device for {finding.op or 'a constant'}, which is an error where it runs."
+    if finding.elsewhere:
+        both = (finding.home, finding.elsewhere)
+        return Advice(
+            what,
+            f"An op goes where the resource is that it works on, and the resources that this one works on are on "
+            f"{both[0]} and {both[1]}. TensorFlow copies no variable, table or dataset from one to the other.",
+            f"Create all of them on one device: under tf.device({min(both)!r}).",
+        )
     if finding.home:
         return Advice(
             what,

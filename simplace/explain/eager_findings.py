@@ -17,7 +17,7 @@ from simplace.graph import dtypes
 from simplace.kernels.kernel_lookup import nearest_dtype
 from simplace.kernels.registry import types_of
 from simplace.placement.eager.eager_placement import EagerCopies, PlacedEager, PlacedOp
-from simplace.placement.eager.execute import EagerRule
+from simplace.placement.eager.execute import EagerRule, kernel_on
 from simplace.placement.exemptions import is_dataset_op
 from simplace.program.program import EAGER_OPS
 
@@ -116,9 +116,19 @@ def find_refused_ops(eager: PlacedEager) -> Iterator[RefusedOp]:
     for each in eager.ops:
         refusal, choice = each.placement.refusal, each.placement.choice
         if refusal is not None:
-            is_bound = choice is not None and choice.rule is EagerRule.RESOURCE
-            home = _short(eager, choice.device) if choice is not None and is_bound else ""
-            yield RefusedOp(each.op.at, EAGER_OPS, (each.name,), refusal.message.splitlines()[0], each.op.op, home)
+            bound = choice.device if choice is not None and choice.rule is EagerRule.RESOURCE else ""
+            other = _resource_elsewhere(each, bound, eager) if bound else ""
+            home, elsewhere = (_short(eager, device) if device else "" for device in (bound, other))
+            error = refusal.message.splitlines()[0]
+            yield RefusedOp(each.op.at, EAGER_OPS, (each.name,), error, each.op.op, home, elsewhere)
+
+
+def _resource_elsewhere(each: PlacedOp, device: str, eager: PlacedEager) -> str:
+    """Return the device of a resource that is not on `device`; "" for none, and where the op has no kernel there."""
+    if kernel_on(each.op, device, eager.devices_of(each), eager.table) is None:
+        return ""
+    resources = (given.device for given in each.op.inputs if given.dtype == dtypes.DataType.DT_RESOURCE)
+    return next((other for other in resources if other != device), "")
 
 
 def ungranted_scopes(eager: PlacedEager) -> Iterator[NoKernel | NoSuchDevice]:

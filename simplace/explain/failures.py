@@ -60,13 +60,15 @@ class NotCopied(Failure):
 class RefusedOp(Failure):
     """TensorFlow finds no device for an op outside of functions; `op` is "" for a constant.
 
-    `home` is the device of the resource that it has to go to, "" where the scope around it decides.
+    `home` is the device of the resource that it has to go to, "" where the scope around it decides; `elsewhere` is that
+    of another resource which it needs too, "" where a missing kernel is the cause.
     """
 
     rule: ClassVar[str] = "refused-op"
     title: ClassVar[str] = "op refused"
     op: str
     home: str = ""
+    elsewhere: str = ""
 
 
 @dataclass(frozen=True, slots=True)

@@ -5,6 +5,7 @@ from dataclasses import replace
 import pytest
 
 from simplace.devices.device_set import local_devices
+from simplace.doctor.advice import advise_on_finding
 from simplace.errors import NodeNotFoundError
 from simplace.explain.eager import explain_eager
 from simplace.explain.eager_findings import EagerCopiesEachTime, find_in_eager, line_of_eager
@@ -136,6 +137,17 @@ def test_an_op_without_a_kernel_where_its_variable_is_is_refused():
     found = [each for each in find_in_eager(program(state)) if isinstance(each, RefusedOp)]
     assert [(each.source, each.op, each.home) for each in found] == [("model.py:4", "StatefulRandomBinomial", "GPU:0")]
     assert line_of_eager(found[0]).startswith("StatefulRandomBinomial has no device (model.py:4): Cannot assign a dev")
+
+
+def test_an_op_of_two_resources_on_different_devices_is_refused():
+    lookup = ran(5, "LookupTableFindV2", (RESOURCE, CPU), (DataType.DT_STRING, CPU), (RESOURCE, GPU0),
+                 Tin=DataType.DT_STRING, Tout=RESOURCE)  # fmt: skip
+    (found,) = (each for each in find_in_eager(program(lookup)) if isinstance(each, RefusedOp))
+    assert (found.op, found.home, found.elsewhere) == ("LookupTableFindV2", "CPU:0", "GPU:0")
+    assert "reference or resource edge connects" in found.error
+    advice = advise_on_finding(found)
+    assert "the resources that this one works on are on CPU:0 and GPU:0" in advice.why
+    assert advice.instead == "Create all of them on one device: under tf.device('CPU:0')."
 
 
 def test_a_refused_op_says_what_tensorflow_says():

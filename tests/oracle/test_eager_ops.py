@@ -166,6 +166,28 @@ def test_ops_that_the_program_describes_wrongly(seen) -> None:
     assert sorted(op for _, op in ops) == ["MatMul", "_EagerConst"]
 
 
+def test_a_table_of_variables_is_refused_on_gpus_as_on_two_logical_cpus(seen) -> None:
+    program = """\
+        from tensorflow.python.ops import lookup_ops
+        hosts = tf.config.list_physical_devices("CPU")
+        if not tf.config.list_physical_devices("GPU"):
+            tf.config.set_logical_device_configuration(hosts[0], [tf.config.LogicalDeviceConfiguration()] * 2)
+        with tf.device(None if tf.config.list_physical_devices("GPU") else "CPU:1"):
+            v = tf.Variable(1.0)
+        with tf.device("CPU:0"):
+            table = lookup_ops.DenseHashTable(tf.string, tf.resource, v.handle, "<empty>", "<deleted>")
+        try:
+            table.lookup("x")
+        except tf.errors.InvalidArgumentError as error:
+            print(error.message)
+        """
+    on_gpu, on_cpus = (seen(program, machine)[11, "LookupTableFindV2"].refused for machine in ("cpu:1,gpu:1", "cpu:1"))
+    assert on_gpu is not None
+    assert on_cpus is not None
+    assert "device:GPU:0 vs /job:localhost/replica:0/task:0/device:CPU:0" in on_gpu.message
+    assert on_cpus.message == on_gpu.message.replace("GPU:0", "CPU:1")
+
+
 def test_the_program_ends_with_a_refusal_that_was_predicted(tmp_path, monkeypatch) -> None:
     monkeypatch.chdir(tmp_path)
     Path("model.py").write_text(

@@ -15,7 +15,9 @@ emulated GPUs. A test that asks for a GPU runs in the second run alone, one that
 """
 _SHOWN = 12
 _CAUSES = {  # by the beginning of a test's name
-    "DenseHashTableOpTest.testStringToResource": "TensorFlow itself refuses: a table on a CPU, its default on a GPU",
+    "DenseHashTableOpTest.testStringToResource": (
+        "TensorFlow itself refuses a table on a CPU with a default on a GPU, as it does on two logical CPUs"
+    ),
     "TimelineTest.testTimelineGpu": "the trace of a run is that of the CPU which computes it, without streams of a GPU",
 }
 _COLUMNS = ("file", "tests passed by `python`", "under simplace", "nodes", "eager ops", "fail under simplace only")
