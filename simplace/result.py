@@ -21,7 +21,7 @@ from simplace.partition.traffic import Traffic
 from simplace.partition.transfers import Copy, CopyColumns, between_devices
 from simplace.placement.placement import Placement
 from simplace.placement.xla_compiler import Cluster, find_clusters
-from simplace.program.program import EAGER_OPS
+from simplace.program.program import EAGER_OPS, FIRST_CALL
 
 if TYPE_CHECKING:
     from simplace.compare.compare_placements import Agreement
@@ -95,6 +95,11 @@ class Placed:
         given = (node for node in graph.op_ids if is_arg(graph.ops[node]))
         takes_data = any(graph.out_types[node][0] != DataType.DT_RESOURCE for node in given)
         return not takes_data and not any(op.startswith("IteratorGetNext") for op in kinds)
+
+    @property
+    def is_first_call(self) -> bool:
+        """Return whether a function may initialize variables of its own before it works."""
+        return self.placement.program.name == FIRST_CALL
 
     @cached_property
     def runs(self) -> list[RunCopies]:
@@ -247,12 +252,23 @@ class Result:
         """Return the program that does the work; raise `SimplaceError` where there is none.
 
         It is the one with the most ops that compute, the first of several; a function of a dataset, or else one that
-        only initializes variables, if there is no other.
+        only initializes variables, if there is no other. A function's first call is not, where others follow.
         """
         if not self.programs:
             what = "all of it ran outside of functions, op by op" if self.eager is not None else "nothing was placed"
             raise SimplaceError(f"{self.target}: {what}, so there is no graph to draw or run")
-        return max(self.programs, key=_rank_program)
+        return self.by_work()[0]
+
+    def by_work(self) -> list[Placed]:
+        """List the programs by the work that they do for the user, most of it first."""
+        called = {placed.placement.program.owner for placed in self.programs if not placed.is_first_call}
+
+        def rank(placed: Placed) -> tuple[bool, bool, int, int]:
+            program = placed.placement.program
+            is_step = not placed.is_initializer and not (placed.is_first_call and program.owner in called)
+            return (is_step, program.kind != "dataset", placed.work, placed.ops)
+
+        return sorted(self.programs, key=rank, reverse=True)
 
     def holding(self, node: str) -> Placed:
         """Return the first program with a node of that name, or else with one node whose name ends in it."""
@@ -292,8 +308,3 @@ class Result:
 
         placement = (self.program(program) if program else self.programs[0]).placement
         return to_networkx(placement.graph, placement.device)
-
-
-def _rank_program(placed: Placed) -> tuple[bool, bool, int, int]:
-    """Return what orders programs by the work that they do for the user."""
-    return (not placed.is_initializer, placed.placement.program.kind != "dataset", placed.work, placed.ops)

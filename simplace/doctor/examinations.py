@@ -201,14 +201,14 @@ def _find_dataset_scopes(patient: Patient) -> Iterator[Finding]:
 def _find_retraced(patient: Patient) -> Iterator[Finding]:
     """Yield the functions with many traces; those that ops call, as a dataset does, are made anew by the program.
 
-    Functions of one name, such as lambdas, are told apart by their lines, as TensorFlow does by their code.
+    Functions of one name whose owners are not known are told apart by their lines, as TensorFlow does by their code.
     """
-    traces: dict[tuple[str, str], list[tuple[set[str], list[Program]]]] = {}
+    traces: dict[tuple[str, str, int], list[tuple[set[str], list[Program]]]] = {}
     for placed in patient.result:
         program = placed.placement.program
         if program.kind in ("function", "compiled"):
-            _add_trace(traces.setdefault((program.name, program.role), []), program)
-    for (name, role), programs in ((key, one) for key, each in traces.items() for _, one in each):
+            _add_trace(traces.setdefault((program.name, program.role, program.owner), []), program)
+    for (name, role, _), programs in ((key, one) for key, each in traces.items() for _, one in each):
         is_compiled = all(program.kind == "compiled" for program in programs)
         if len(programs) >= (_COMPILATIONS if is_compiled else _TRACES):
             shapes = {_list_shapes(program) for program in programs}
@@ -219,7 +219,7 @@ def _add_trace(functions: list[tuple[set[str], list[Program]]], program: Program
     """Add a trace to the first function that has a line in common with it, or as that of another function."""
     lines = {notes.at for notes in program.notes.get(_find_function(program), {}).values()} - {"", program.at}
     for known, programs in functions:
-        if known & lines or not known or not lines:
+        if program.owner or known & lines or not known or not lines:
             known |= lines
             programs.append(program)
             return

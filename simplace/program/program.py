@@ -13,6 +13,9 @@ EAGER_OPS = "eager ops"  # what stands for the name of a program where ops ran o
 Kind = Literal["function", "session", "graph", "compiled", "dataset", "call", "eager"]
 
 
+FIRST_CALL = "fn_with_cond"  # how tf.function names its first call, where that may initialize variables
+
+
 @dataclass(frozen=True, slots=True)
 class NodeNotes:
     """Record of notes on a node for the program's author.
@@ -106,8 +109,9 @@ class Program:
     is what a session places. Of kind "compiled" is a function that XLA compiles whole: `graph.nodes` is the one call.
     Functions of the kinds "dataset" and "call" are called by the kernel of an op, of which `caller` is the record: a
     dataset's, or a call that was not inlined.
-    `role` is what the function is to a user of Keras, such as "fit, train step", "" for any other; `at` is the user's
-    line of the first call. `label` tells the program from all others of a run, "" where its name does.
+    `role` is what the function is to its user where the name does not say it, such as "fit, train step" of Keras, ""
+    for any other; `owner` numbers the `tf.function` that it is a trace of, 0 where that is not known; `at` is the
+    user's line of the first call. `label` tells the program from all others of a run, "" where its name does.
     `arg_devices` holds a full device name per function input. `scope` is the device scope around the call, as a device
     name, "" without one. `soft_placement` is what the program set.
     `notes` maps a function's name ("" for the graph itself) to notes by node name.
@@ -140,6 +144,7 @@ class Program:
     pins: tuple[Pin, ...] = ()
     caller: Caller | None = None
     role: str = ""
+    owner: int = 0
     at: str = ""
     label: str = ""
     given_shapes: tuple[tuple[str, Shape], ...] = ()

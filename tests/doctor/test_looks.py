@@ -247,6 +247,19 @@ def test_functions_with_many_traces_are_told():
     assert traced(9, "dataset") == []
 
 
+def test_functions_of_one_name_are_told_apart_by_their_owners():
+    def traced(*owners):
+        one = result(*WELL)
+        placement = one.programs[0].placement
+        programs = [replace(placement.program, kind="function", owner=owner) for owner in owners]
+        made = tuple(Placed(replace(placement, program=program)) for program in programs)
+        told = diagnose_result(replace(one, programs=made), is_saved=False, environment={})
+        return [each.times for each in told if isinstance(each, found.Retraced)]
+
+    assert traced(*range(1, 10)) == []
+    assert traced(*[1] * 4, *[2] * 5) == [5]
+
+
 def test_functions_of_one_name_are_told_apart_by_their_lines():
     def traced(*lines):
         one = result(*WELL)

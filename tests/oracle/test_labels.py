@@ -73,3 +73,58 @@ def test_functions_of_one_name(write) -> None:
     assert [placed.is_initializer for placed in result] == [True, False, False, False, False]
     assert len(result.program("reset").placement.decisions) > len(result.largest().placement.decisions)
     assert result.largest().title == "step (model.py:13)"
+
+
+def test_the_first_call_of_a_function_that_makes_variables_under_a_strategy(write) -> None:
+    write("""\
+        import tensorflow as tf
+        strategy = tf.distribute.MirroredStrategy()
+        made = []
+        @tf.function
+        def step(x):
+            def of_replica(x):
+                if not made:
+                    made.append(tf.Variable(tf.ones([2, 2])))
+                return tf.reduce_sum(tf.tanh(tf.matmul(x, made[0])))
+            return strategy.reduce("SUM", strategy.run(of_replica, (x,)), axis=None)
+        for _ in range(3):
+            step(tf.ones([2, 2]))
+    """)
+    result = simplace.place("model.py", "gpu:2")
+    assert [placed.title for placed in result] == ["step, first call (model.py:12)", "step"]
+    assert result.largest().title == "step", "which runs again and again"
+    assert len({placed.placement.program.owner for placed in result}) == 1
+    assert result.agrees
+    said = simplace.place("model.py", "gpu:2", calls=1).remarks
+    assert said == (
+        "step was computed once; 1 later call returned the latest values (--calls all computes every one).",
+    )
+
+
+def test_which_function_a_trace_is_of(write) -> None:
+    write("""\
+        import tensorflow as tf
+        class Scale(tf.Module):
+            @tf.function
+            def __call__(self, x):
+                return x * 2.0
+        class Both(tf.Module):
+            @tf.function(input_signature=[tf.TensorSpec([2])])
+            def one(self, x):
+                return x + 1.0
+            @tf.function(input_signature=[tf.TensorSpec([2])])
+            def other(self, x):
+                return x - 1.0
+        for _ in range(2):
+            Scale()(tf.ones([2]))
+        tf.saved_model.save(Both(), "both")
+        loaded = tf.saved_model.load("both")
+        loaded.one(tf.ones([2])), loaded.other(tf.ones([2]))
+    """)
+    calls = [placed.placement.program for placed in simplace.place("model.py", "gpu:1")]
+    owners = {name: [program.owner for program in calls if program.name == name] for name in ("__call__",)}
+    assert len(owners["__call__"]) == 2
+    assert len(set(owners["__call__"])) == 1, "of one code of the program's own"
+    loaded = [program for program in calls if program.name == "restored_function_body"]
+    assert len({program.owner for program in loaded}) == len(loaded) == 2
+    assert 0 not in {program.owner for program in loaded}

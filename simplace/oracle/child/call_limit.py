@@ -95,8 +95,9 @@ class CallLimit:
         for name, times in self._skipped.items():
             if name not in self._iterators:
                 computed = sum(count for (each, _), count in self._computed.items() if each == name) - times
+                often, later = "once" if computed == 1 else f"{computed} times", "call" if times == 1 else "calls"
                 self._recorder.remark(
-                    f"{name} was computed {computed} times; {times} later calls returned the latest values "
+                    f"{name} was computed {often}; {times} later {later} returned the latest values "
                     "(--calls all computes every one)."
                 )
 

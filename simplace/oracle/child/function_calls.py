@@ -20,8 +20,8 @@ from simplace.oracle.child.cpu_functions import CpuFunctions, explain_lack, lack
 from simplace.oracle.child.devices import computes_nothing, describe_remote
 from simplace.oracle.child.empty_resources import has_resources, replace_resources
 from simplace.oracle.child.failures import FAILURES, code_name, find_code, is_rejection
+from simplace.oracle.child.function_owners import FunctionOwners
 from simplace.oracle.child.functions import CapturedOutput, make_compiled_call
-from simplace.oracle.child.keras_calls import name_keras_call
 from simplace.oracle.child.one_op_functions import OneOpFunctions
 from simplace.oracle.child.own_executor import run_at_once
 from simplace.oracle.child.packed_handles import is_packed, list_members
@@ -119,6 +119,7 @@ class FunctionCalls:
         self._latest: dict[tuple[Any, ...], Any] = {}  # results by kind and types of the inputs
         self._cpu = CpuFunctions(parts.functions)
         self._one_op = OneOpFunctions()
+        self._owners = FunctionOwners(parts.lines)
         self._lowering = XlaLowering(parts.functions, parts.recorder, parts.lines)
 
     def run(self, name: str, inputs: Sequence[Any], scope: str, call: Call) -> Any:
@@ -130,7 +131,7 @@ class FunctionCalls:
         arg_devices = tuple(input_device(tensor, scope or find_host()) for tensor in inputs)
         kind = _Kind(name, scope, eager_device.soft_placement(), arg_devices)
         signature = (kind, *map(_type_of, inputs))
-        title = name_keras_call(shown_name(name), self._lines) or shown_name(name)
+        title = self._owners.name_call(shown_name(name)) or shown_name(name)
         is_allowed = self._limit.allows(title, signature, self._iterator_of(name, inputs))
         if not is_allowed and signature in self._latest:
             return self._hand_through(name, inputs, self._latest[signature])
@@ -280,7 +281,8 @@ class FunctionCalls:
         number = self._recorder.program(
             graph,
             name=shown,
-            role=name_keras_call(shown, self._lines),
+            role=self._owners.name_call(shown),
+            owner=self._owners.find().number,
             at=self._lines.of_frames(),
             program_kind="function",
             function=kind.function,
@@ -356,7 +358,8 @@ class FunctionCalls:
         self._recorder.program(
             self._functions.graph_of_call(node, names),
             name=shown,
-            role=name_keras_call(shown, self._lines),
+            role=self._owners.name_call(shown),
+            owner=self._owners.find().number,
             at=self._lines.of_frames(),
             program_kind="compiled",
             function=None,

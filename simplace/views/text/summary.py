@@ -41,7 +41,7 @@ def write_summary(result: Result, width: int | None = None, copies: int | None =
     detailed = list(result.programs)
     if len(detailed) > _DETAILED:
         blocks.append(to_text(_program_table(result), width))
-        largest = sorted(detailed, key=lambda placed: (placed.is_initializer, -placed.work, -placed.ops))[:2]
+        largest = result.by_work()[:2]
         detailed = [placed for placed in detailed if placed in largest]
     blocks += [program_summary(placed, width, copies) for placed in detailed]
     if len(detailed) < len(result.programs):
