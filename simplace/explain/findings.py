@@ -18,7 +18,7 @@ from simplace.explain.finding import Finding, Level
 from simplace.graph import dtypes
 from simplace.graph.dtypes import DataType
 from simplace.graph.graph import Graph
-from simplace.graph.op_kinds import CALLS_OF_PYTHON, CONSTANTS, DATAFLOW_ONLY
+from simplace.graph.op_kinds import ARGS, CALLS_OF_PYTHON, CONSTANTS, DATAFLOW_ONLY, IDENTITIES
 from simplace.partition.transfers import MemoryTypes
 from simplace.placement.placement import Placement, is_request_granted
 
@@ -151,7 +151,8 @@ def ungranted_requests(placement: Placement) -> list[RequestNotGranted]:
 def detours_over_cpu(placement: Placement) -> list[DetourOverCpu]:
     """Return the ops on a CPU without a request for it whose inputs and outputs are on GPUs of the CPU's process.
 
-    Another process's CPU is a parameter server's: what is sent there and back is meant to be.
+    Another process's CPU is a parameter server's: what is sent there and back is meant to be. A single value that is
+    given, such as the default of a lookup, is none of a GPU's work.
     """
     graph, devices = placement.graph, placement.node_devices
     gpu = [device for device in placement.devices if device.type == "GPU"]
@@ -165,11 +166,21 @@ def detours_over_cpu(placement: Placement) -> list[DetourOverCpu]:
         own = beside.get(devices[node])
         if not own or graph.ops[node] in DATAFLOW_ONLY or asks_for_type(graph, node):
             continue
-        before = {devices[graph.edge_src[e]] for e in graph.in_edges[node] if not graph.is_control(e)}
+        before = {devices[graph.edge_src[e]] for e in graph.data_in_edges(node) if not _gives_scalar(placement, e)}
         after = {devices[graph.edge_dst[e]] for e in graph.out_edges[node] if not graph.is_control(e)}
         if not own.isdisjoint(before) and not own.isdisjoint(after):
             found.setdefault((placement.notes(node).at, graph.ops[node]), []).append(node)
     return [_record_detour(placement, sorted(nodes)) for nodes in found.values()]
+
+
+def _gives_scalar(placement: Placement, edge: int) -> bool:
+    """Return whether an edge carries, maybe handed on, a single value that an argument or a constant is."""
+    graph = placement.graph
+    while graph.ops[graph.edge_src[edge]] in IDENTITIES:
+        edge = next(iter(graph.data_in_edges(graph.edge_src[edge])))
+    producer, slot = graph.edge_src[edge], graph.edge_src_slot[edge]
+    shapes = placement.notes(producer).shapes
+    return graph.ops[producer] in ARGS | CONSTANTS and slot < len(shapes) and shapes[slot] == ()
 
 
 def asks_for_type(graph: Graph, node: int) -> bool:
@@ -302,7 +313,8 @@ def _record_detour(placement: Placement, nodes: list[int]) -> DetourOverCpu:
     from simplace.explain.sentences import state_reason
 
     first, reason = nodes[0], _find_node_reason(placement, nodes[0])
-    is_colocated = isinstance(reason, Colocated) and reason.leader != first and reason.how != "kernel"
+    has_kernel = any(kind == "GPU" for kind, _ in placement.groups.own_types[first])
+    is_colocated = isinstance(reason, Colocated) and reason.leader != first and reason.how != "kernel" and has_kernel
     cause: Literal["kernel", "colocation", "python"] = "colocation" if is_colocated else "kernel"
     if placement.graph.ops[first] in CALLS_OF_PYTHON:
         cause = "python"

@@ -17,7 +17,7 @@ from typing import ClassVar
 from simplace.explain.finding import Finding, StepCost
 from simplace.explain.finding_costs import CopyCosts
 from simplace.explain.findings import get_short_device
-from simplace.graph.dtypes import DataType
+from simplace.graph.dtypes import DataType, is_ref
 from simplace.graph.graph import Graph
 from simplace.graph.op_kinds import (
     ARGS,
@@ -184,7 +184,7 @@ def find_updates(placement: Placement, gradients: Collection[int]) -> dict[int, 
         node = waiting.pop()
         for edge in graph.data_in_edges(node):
             producer = graph.edge_src[edge]
-            if producer in gradients or producer in assigning or graph.ops[producer] in SOURCES | READS:
+            if producer in gradients or producer in assigning or _is_given(graph, producer):
                 continue
             if homes.setdefault(producer, homes[node]) != homes[node]:
                 split.add(producer)
@@ -193,6 +193,14 @@ def find_updates(placement: Placement, gradients: Collection[int]) -> dict[int, 
                 waiting.append(producer)
     found = (node for node in reached if node not in split and reached[node] == _count_readers(graph, node))
     return {node: homes[node] for node in found if _is_free(placement, node) and homes[node] != placement.device(node)}
+
+
+def _is_given(graph: Graph, node: int) -> bool:
+    """Return whether a node gives what is not computed: an argument, or the value of a variable, as of TensorFlow 1."""
+    from_variable = (
+        is_ref(graph.out_types[graph.edge_src[e]][graph.edge_src_slot[e]]) for e in graph.data_in_edges(node)
+    )
+    return graph.ops[node] in SOURCES | READS or any(from_variable)
 
 
 def _count_readers(graph: Graph, node: int) -> int:

@@ -145,8 +145,10 @@ def test_what_holds_ops_on_the_cpu_decides_what_to_do():
     home, after = constant("home", (2, 3), device="/CPU:0"), node("y", "MatMul", "r", "r")
     (near,) = findings(*WELL, home, node("r", "Neg", "mm", extra=LABEL.format("home")), after)
     (called,) = findings(*WELL, node("r", "PyFunc", "mm", extra=PYTHON), after)
-    assert [(one.rule, one.cause) for one in (near, called)] == [
+    (lacking,) = findings(*WELL, home, node("r", "MatrixSquareRoot", "mm", extra=LABEL.format("home")), after)
+    assert [(one.rule, one.cause) for one in (near, lacking, called)] == [
         ("detour-over-cpu", "colocation"),
+        ("detour-over-cpu", "kernel"),
         ("detour-over-cpu", "python"),
     ]
     assert advise_on_finding(near).instead.startswith("Make what it is colocated with, such as a variable, on the GPU")

@@ -141,6 +141,28 @@ def test_a_trip_to_the_cpu_that_the_program_asks_for() -> None:
     assert found(*ends[:2], there, handed_on) == []
 
 
+def test_the_count_of_steps_of_tensorflow_1_is_no_update() -> None:
+    home = 'attr { key: "_class" value { list { s: "loc:@step" } } } '
+    cast = 'attr { key: "SrcT" value { type: DT_INT32 } }'
+    count = [node("step", "VariableV2", dtype="DT_INT32", extra='attr { key: "shape" value { shape { } } }'),
+             node("read_step", "Identity", "step", dtype="DT_INT32", extra=home),
+             node("rate", "Cast", "read_step", device="/GPU:1", extra=cast).replace('"T"', '"DstT"')]  # fmt: skip
+    two = 'attr { key: "N" value { i: 2 } }'
+    update = node("mul", "AddN", "gradient_tape/dw", "rate", device="/GPU:1", extra=two)
+    nodes = [update if 'name: "mul"' in one else one for one in layer(1, "/GPU:1")]
+    assert found(*count, *nodes, notes={name: NodeNotes(shapes=((),)) for name in ("step", "read_step", "rate")}) == []
+
+
+def test_a_single_value_that_is_given_is_no_work_of_a_gpu() -> None:
+    def chain(shape: tuple[int, ...]) -> list[str]:
+        given = [constant("x", shape, device="/GPU:0"), node("i", "Identity", "x", device="/GPU:0")]
+        notes = {name: NodeNotes(shapes=(shape,)) for name in "xi"}
+        return found(*given, node("r", "MatrixSquareRoot", "i"), node("b", "MatMul", "r", "r"), notes=notes)
+
+    assert chain(()) == []
+    assert chain(MATRIX) == [f"detour-over-cpu r: 2 copies, {2 * BYTES} B"]
+
+
 def test_an_op_that_leaves_the_gpu_for_lack_of_a_kernel_costs_its_copies() -> None:
     chain = [constant("x", MATRIX), node("a", "MatMul", "x", "x"), node("r", "MatrixSquareRoot", "a"),
              node("b", "MatMul", "r", "r")]  # fmt: skip
