@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 
 from simplace.analysis.schedule import Schedule
 from simplace.costs.estimate import estimate_costs
 from simplace.explain.findings import count_ops, locate_nodes
+from simplace.explain.gradient_findings import get_gradient_scope
 from simplace.explain.waiting_findings import UnusedWork
+from simplace.graph.algorithm import reverse_reachable
 from simplace.partition.dead_nodes import remove_dead_nodes
 from simplace.partition.graph_partition import PartitionedGraph, partition_rewritten
 
@@ -18,13 +20,15 @@ _SHARE = 0.1  # of the step: what takes less would not be missed in a measuremen
 def find_unused_work(schedule: Schedule) -> Iterator[UnusedWork]:
     """Yield, for each device, the ops that nothing needs, where they would take a tenth of the step's time or more.
 
-    A session runs a part of its graph as a matter of course, so there it is no finding.
+    A session runs a part of its graph as a matter of course, so there it is no finding. Neither is what differentiation
+    leaves over: the value of a loss of which only the gradients are used, and the gradients of an op's other inputs.
     """
     if schedule.run is not None:
         return
     whole = partition_rewritten(schedule.estimated.graph.rewritten)
     kept = {node.name for node in remove_dead_nodes(whole).nodes}
     dead = [i for i, node in enumerate(whole.nodes) if node.role == "op" and node.origin >= 0 and node.name not in kept]
+    dead = sorted(_drop_differentiated(whole, dead, kept)) if dead else []
     if not dead:
         return
     kernels = estimate_costs(whole, schedule.estimated.model).kernels
@@ -36,6 +40,27 @@ def find_unused_work(schedule: Schedule) -> Iterator[UnusedWork]:
         seconds = sum(by_part.values())
         if seconds >= max(_LEAST_S, _SHARE * schedule.makespan_s):
             yield _describe_unused(schedule, whole, device, by_part, seconds)
+
+
+def _drop_differentiated(whole: PartitionedGraph, dead: Iterable[int], kept: Iterable[str]) -> set[int]:
+    """Return the ops that are not connected to what a gradient that is used is computed of."""
+    rest, used = set(dead), {get_gradient_scope(name) for name in kept} - {None, ""}
+    left_over = {i for i in rest if not used.isdisjoint(_list_scopes(whole.nodes[i].name))}
+    return rest - reverse_reachable(left_over, lambda i: rest.intersection(_list_neighbours(whole, i)))
+
+
+def _list_scopes(name: str) -> list[str]:
+    """List what the gradients of a forward op, or a gradient op of the same, may have as scope: its name, and its own.
+
+    >>> _list_scopes("dense/MatMul"), _list_scopes("gradient_tape/dense/MatMul/MatMul_1")
+    (['dense/MatMul', 'dense'], ['dense/MatMul'])
+    """
+    scope = get_gradient_scope(name)
+    return [name, name.rpartition("/")[0]] if scope is None else [scope]
+
+
+def _list_neighbours(whole: PartitionedGraph, number: int) -> list[int]:
+    return [*(edge.src for edge in whole.ins[number]), *(edge.dst for edge in whole.outs[number])]
 
 
 def _describe_unused(

@@ -85,6 +85,27 @@ def test_what_nothing_uses_is_told_by_device_where_it_would_take_long() -> None:
     assert said(run(UNUSED.replace("D)", "B)").replace("C = Exp", "C = Neg"), Costs({"C": 0.01, "D": 0.01}))) == []
 
 
+DIFFERENTIATED = """
+    x = Placeholder() @g0 {dtype=float}
+    A = Exp(x) @g0
+    B = Neg(A) @g0
+    gradient_tape/A/one = Neg(x) @g0
+    gradient_tape/A/other = Exp(x) @g0
+    C = Neg(x) @g0
+    result = _Retval(gradient_tape/A/one) @g0 {index=0}
+"""
+
+
+def test_what_differentiation_leaves_over_is_not_told() -> None:
+    """Only the gradient is used: neither the loss, nor what it is made of, nor the gradient of another input."""
+    left_over = dict.fromkeys(["A", "B", "gradient_tape/A/other"], 1.0)
+    assert said(run(DIFFERENTIATED, Costs({**left_over, "C": 0.01}))) == []
+    assert said(run(DIFFERENTIATED, Costs({**left_over, "C": 1.0}))) == [
+        "unused-work: nothing uses what C (Neg) on GPU:0 computes: TensorFlow removes it before p runs, and thereby "
+        "33% of the work: 0 ms"
+    ]
+
+
 def test_a_loop_of_kernels_that_are_too_small_for_the_gpu() -> None:
     costs = Costs(default=0.02, launch=0.005, small=True)
     assert said(run(LOOP, costs, trips={"round": 20})) == [
