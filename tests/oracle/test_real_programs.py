@@ -192,6 +192,35 @@ def test_collectives_of_a_session_whose_members_are_in_its_graph(tmp_path: Path)
     checked(tmp_path, text, V1)
 
 
+def test_threads_that_run_a_session_for_the_first_time_at_once(tmp_path: Path) -> None:
+    """As queue runners do; making a session takes a while here, so that all of them want it meanwhile."""
+    text = """\
+    import threading, time
+    from tensorflow.python.client import session as session_module
+    create = session_module.tf_session.TF_NewSessionRef
+    def create_slowly(*args):
+        time.sleep(0.3)
+        return create(*args)
+    session_module.tf_session.TF_NewSessionRef = create_slowly
+    results = [tf.constant(float(i)) * 2.0 for i in range(4)]
+    with tf.Session() as session:
+        start, values = threading.Barrier(4), {}
+        def work(i):
+            start.wait()
+            values[i] = session.run(results[i])
+        threads = [threading.Thread(target=work, args=(i,)) for i in range(4)]
+        for each in threads:
+            each.start()
+        for each in threads:
+            each.join()
+    assert values == {i: 2.0 * i for i in range(4)}, values
+    """
+    (placed,) = checked(tmp_path, text, V1)
+    assert sorted(run.run.fetches for run in placed.placement.program.runs) == [
+        ("mul:0",), ("mul_1:0",), ("mul_2:0",), ("mul_3:0",),
+    ]  # fmt: skip
+
+
 def test_control_flow_of_a_session_with_one_thread_stays_functional(tmp_path: Path) -> None:
     text = """\
     tf.enable_control_flow_v2()

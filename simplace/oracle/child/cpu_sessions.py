@@ -8,6 +8,7 @@ only places and partitions.
 
 from __future__ import annotations
 
+import threading
 from collections.abc import Iterable, Mapping
 from typing import Any
 
@@ -35,6 +36,7 @@ class CpuSessions:
         self._call_callable = find_original(base._Callable, "__call__")
         self._set_up = find_original(tf_session, "TF_SessionPRunSetup_wrapper")
         self._run_part = find_original(base, "_call_tf_sessionprun")
+        self._turn = threading.RLock()
 
     def run(self, session: Any, options: Any, feeds: Any, fetches: Any, targets: Any, metadata: Any) -> Any:
         """Run what `BaseSession._call_tf_sessionrun` is asked to."""
@@ -85,15 +87,16 @@ class CpuSessions:
         self._close(session)
 
     def _second(self, session: Any) -> Any:
-        """Return the session beside `session`, with all of its graph."""
-        second = getattr(session, "_simplace_second", None)
-        if second is None:
-            is_copied = session._simplace_remote or needs_copy(session.graph)
-            target = session.sess_str if session._simplace_remote else ""
-            second = self._make(session, target, tf.Graph() if is_copied else session.graph)
-        if second.graph is not session.graph:
-            copy_to_cpus(session.graph, second.graph, session._simplace_homes)
-        self._extend(second)
+        """Return the session beside `session`, with all of its graph; several threads may run the session."""
+        with self._turn:
+            second = getattr(session, "_simplace_second", None)
+            if second is None:
+                is_copied = session._simplace_remote or needs_copy(session.graph)
+                target = session.sess_str if session._simplace_remote else ""
+                second = self._make(session, target, tf.Graph() if is_copied else session.graph)
+            if second.graph is not session.graph:
+                copy_to_cpus(session.graph, second.graph, session._simplace_homes)
+            self._extend(second)
         return second
 
     def _make(self, session: Any, target: str | bytes, graph: Any) -> Any:

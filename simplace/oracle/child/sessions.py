@@ -5,6 +5,7 @@ from __future__ import annotations
 import functools
 import os
 import re
+import threading
 from collections.abc import Callable
 from typing import Any
 from weakref import WeakSet
@@ -68,6 +69,7 @@ class SessionRuns:
         self._notes_of: dict[int, str] = {}  # the name of a graph's notes, by program
         self._latest: dict[tuple[Any, ...], Any] = {}  # values by what was run
         self._needed: dict[tuple[Any, ...], frozenset[str]] = {}  # the types of the ops that a run needs
+        self._turn = threading.RLock()  # of threads that place and prepare
 
     def watch(self) -> None:
         """Intercept all sessions from now on."""
@@ -221,10 +223,14 @@ class SessionRuns:
         return (id(session), session._simplace_epochs) if takes_element(types) else None
 
     def _extend(self, session: Any, call: Any) -> None:
-        """Observe the placement of the whole graph, which TensorFlow does when a session is given new nodes."""
-        start = self._log.end()
-        _, error = _attempt_call(call)
-        self._record_new(session, start, error)
+        """Observe the placement of the whole graph, which TensorFlow does when a session is given new nodes.
+
+        Another thread's run waits until the program that it belongs to is recorded.
+        """
+        with self._turn:
+            start = self._log.end()
+            _, error = _attempt_call(call)
+            self._record_new(session, start, error)
         if error is not None:
             raise error
 
@@ -250,9 +256,10 @@ class SessionRuns:
 
     def _prepare(self, session: Any, run: Run, call: Call) -> tuple[Any, bool]:
         """Observe what TensorFlow prepares for a later run; return also whether emulated GPUs made it fail."""
-        start = self._log.end()
-        made, error = _attempt_call(call)
-        self._record_run(session, run, start, error)
+        with self._turn:  # nothing runs that could wait for another thread
+            start = self._log.end()
+            made, error = _attempt_call(call)
+            self._record_run(session, run, start, error)
         self._result(session, [], made, error)
         return made, error is not None
 
