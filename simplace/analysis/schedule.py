@@ -155,6 +155,10 @@ class Schedule:
         node = self.trace.spans[one.waits["devices"].longest].node
         return self.placed.devices.by_name[self.estimated.graph.nodes[node].device].short
 
+    def find_awaited_type(self, one: device_time.DeviceTime) -> str:
+        """Return the type of the device that another mostly waits for, "" where it waits for something else."""
+        return self.find_awaited(one).rpartition("/")[2].partition(":")[0]
+
     @cached_property
     def width(self) -> tuple[tuple[int, int], ...]:
         """List (time, how many tracks are busy from then on)."""

@@ -6,10 +6,11 @@ What takes less than a fifth of a millisecond a step is not told, nor that a GPU
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Collection, Iterable, Iterator, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from dataclasses import replace
 from itertools import pairwise
 
-from simplace.analysis.device_time import is_short
+from simplace.analysis.device_time import Cause, DeviceTime, is_short
 from simplace.analysis.intervals import measure_coverage
 from simplace.analysis.schedule import Schedule
 from simplace.analysis.time_sources import measure_error
@@ -26,32 +27,55 @@ _LEAST = 200_000  # nanoseconds
 _LEAST_WAIT = 1_000_000
 _WORK: frozenset[SpanKind] = frozenset({"launch", "kernel", "copy"})
 _OVERLAP = 0.1  # of the shorter one's work: less is one after another
+_TOLD_BY_BOND: Mapping[Bond, tuple[Cause, ...]] = {
+    "variable": ("devices",), "stream": ("devices", "copies"), "thread": ("launches",)
+}  # fmt: skip
 _ALIKE = 0.8  # of the ops of replicas are of the same types
 
 
 def find_in_step(schedule: Schedule) -> list[Finding]:
     """Return the findings about a simulated step, the dearest first."""
-    found = [
-        *_find_waits(schedule),
-        *_find_serial_replicas(schedule),
-        *_find_loops(schedule),
-        *find_unused_work(schedule),
-    ]
+    serial, loops = list(_find_serial_replicas(schedule)), list(_find_loops(schedule))
+    found = [*_find_waits(schedule, serial, loops), *serial, *loops, *find_unused_work(schedule)]
     return sorted(found, key=lambda one: -one.cost.seconds)
 
 
-def _find_waits(schedule: Schedule) -> Iterator[GpuWaits]:
+def _find_waits(
+    schedule: Schedule, serial: Sequence[SerialReplicas], loops: Sequence[LaunchBoundLoop]
+) -> Iterator[GpuWaits]:
+    """Yield what GPUs wait for, those together that wait alike, without what the other findings tell of them."""
+    alike: dict[tuple[Cause, str], list[DeviceTime]] = {}
     for one in schedule.device_times:
         device, cause = schedule.placed.devices.by_name[one.device], one.main_cause
         if device.type == "CPU" or cause is None or one.waits[cause].time < _LEAST_WAIT:
             continue
-        span = one.waits[cause].longest
-        at, names = _name_span(schedule, schedule.trace.spans[span]) if span >= 0 and cause != "launches" else ("", ())
-        cost = StepCost(seconds=one.waits[cause].time / 1e9, error=schedule.uncertainty)
-        share = one.waits[cause].time / one.whole
-        program = schedule.placement.program.title
-        other = schedule.find_awaited(one)
-        yield GpuWaits(at, program, names, device.short, cause, share, one.kernels, other, cost=cost)
+        is_told = any(device.short in each.devices and cause in _TOLD_BY_BOND[each.bond] for each in serial) or any(
+            each.device == device.short and cause == "launches" and 2e9 * each.cost.seconds > one.waits[cause].time
+            for each in loops
+        )
+        if not is_told:
+            alike.setdefault((cause, schedule.find_awaited_type(one)), []).append(one)
+    for (cause, _), group in alike.items():
+        yield _describe_waits(schedule, cause, group)
+
+
+def _describe_waits(schedule: Schedule, cause: Cause, group: Sequence[DeviceTime]) -> GpuWaits:
+    """Return the finding about devices that wait alike, at the line of what one of them waits for longest."""
+    most = max((one.waits[cause] for one in group), key=lambda waited: waited.time)
+    is_named = most.longest >= 0 and cause != "launches"
+    at, names = _name_span(schedule, schedule.trace.spans[most.longest]) if is_named else ("", ())
+    awaited = {schedule.find_awaited(one) for one in group}
+    return GpuWaits(
+        at,
+        schedule.placement.program.title,
+        names,
+        tuple(schedule.placed.devices.by_name[one.device].short for one in group),
+        cause,
+        tuple(one.waits[cause].time / one.whole for one in group),
+        tuple(one.kernels for one in group),
+        awaited.pop() if len(awaited) == 1 else "",
+        cost=StepCost(seconds=most.time / 1e9, error=schedule.uncertainty),
+    )
 
 
 def _name_span(schedule: Schedule, span: Span) -> tuple[str, tuple[str, ...]]:
@@ -65,7 +89,31 @@ def _name_span(schedule: Schedule, span: Span) -> tuple[str, tuple[str, ...]]:
 
 
 def _find_serial_replicas(schedule: Schedule) -> Iterator[SerialReplicas]:
-    """Yield neighbours in time among the GPUs that run ops of the same types, and never at once."""
+    """Yield the GPUs that run ops of the same types and never at once, in the order of their work.
+
+    That one thread launches everything is told of all of them, or not at all: of some it is by chance.
+    """
+    pairs, count = _list_serial_pairs(schedule)
+    for chain in _join_pairs(pairs):
+        if chain[0].bond != "thread" or len(chain) == count - 1:
+            devices = (chain[0].devices[0], *(pair.devices[1] for pair in chain))
+            cost = StepCost(seconds=sum(pair.cost.seconds for pair in chain), error=schedule.uncertainty)
+            yield replace(chain[0], devices=devices, cost=cost)
+
+
+def _join_pairs(pairs: Iterable[SerialReplicas]) -> list[list[SerialReplicas]]:
+    """Return pairs in chains: each begins with what the one before ends with, for the same reason."""
+    chains: list[list[SerialReplicas]] = []
+    for pair in pairs:
+        if chains and chains[-1][-1].devices[1] == pair.devices[0] and chains[-1][-1].bond == pair.bond:
+            chains[-1].append(pair)
+        else:
+            chains.append([pair])
+    return chains
+
+
+def _list_serial_pairs(schedule: Schedule) -> tuple[list[SerialReplicas], int]:
+    """List the neighbours in time that run ops of the same types and never at once; also count the GPUs that work."""
     trace, nodes, devices = schedule.trace, schedule.estimated.graph.nodes, schedule.placed.devices.by_name
     work = {
         device: [i for i in own if trace.spans[i].step == 0 and _computes(nodes[trace.spans[i].node].op)]
@@ -75,6 +123,7 @@ def _find_serial_replicas(schedule: Schedule) -> Iterator[SerialReplicas]:
     busy = {device: measure_coverage(_intervals(schedule, own)) for device, own in work.items()}
     large = [device for device in work if busy[device] >= _LEAST]
     large.sort(key=lambda device: sum(trace.spans[i].end for i in work[device]) / len(work[device]))
+    pairs = []
     for earlier, later in pairwise(large):
         both = measure_coverage(_intervals(schedule, [*work[earlier], *work[later]]))
         least = min(busy[earlier], busy[later])
@@ -86,7 +135,9 @@ def _find_serial_replicas(schedule: Schedule) -> Iterator[SerialReplicas]:
         if bond is not None:
             at, names = _name_span(schedule, trace.spans[update]) if update >= 0 else ("", ())
             title, cost = schedule.placement.program.title, StepCost(seconds=least / 1e9, error=schedule.uncertainty)
-            yield SerialReplicas(at, title, names, devices[earlier].short, devices[later].short, bond, cost=cost)
+            both_names = devices[earlier].short, devices[later].short
+            pairs.append(SerialReplicas(at, title, names, both_names, bond, cost=cost))
+    return pairs, len(large)
 
 
 def _find_bond(schedule: Schedule, work: Collection[int], number: int) -> tuple[Bond | None, int]:

@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 
 from simplace.analysis.schedule import Schedule
 from simplace.costs.estimate import estimate_costs
 from simplace.explain.findings import count_ops, locate_nodes
-from simplace.explain.gradient_findings import get_gradient_scope
+from simplace.explain.gradient_findings import find_gradients, get_gradient_scope
 from simplace.explain.waiting_findings import UnusedWork
 from simplace.graph.algorithm import reverse_reachable
 from simplace.partition.dead_nodes import remove_dead_nodes
@@ -20,20 +20,21 @@ _SHARE = 0.1  # of the step: what takes less would not be missed in a measuremen
 def find_unused_work(schedule: Schedule) -> Iterator[UnusedWork]:
     """Yield, for each device, the ops that nothing needs, where they would take a tenth of the step's time or more.
 
-    A session runs a part of its graph as a matter of course, so there it is no finding. Neither is what differentiation
-    leaves over: the value of a loss of which only the gradients are used, and the gradients of an op's other inputs.
+    A session runs a part of its graph as a matter of course, so there it is no finding. Neither is what no line of the
+    program asks for: ops of a library, and what differentiation leaves over (the value of a loss of which only the
+    gradients are used, and the gradients that a tape computes beside those that are used).
     """
     if schedule.run is not None:
         return
     whole = partition_rewritten(schedule.estimated.graph.rewritten)
     kept = {node.name for node in remove_dead_nodes(whole).nodes}
     dead = [i for i, node in enumerate(whole.nodes) if node.role == "op" and node.origin >= 0 and node.name not in kept]
-    dead = sorted(_drop_differentiated(whole, dead, kept)) if dead else []
-    if not dead:
+    own = _pick_own(schedule, whole, sorted(_drop_differentiated(whole, dead, kept))) if dead else []
+    if not own:
         return
     kernels = estimate_costs(whole, schedule.estimated.model).kernels
     times: dict[str, dict[int, float]] = {}
-    for i in dead:
+    for i in own:
         if time := kernels[i].device_s or kernels[i].host_s:
             times.setdefault(whole.nodes[i].device, {})[i] = time
     for device, by_part in times.items():
@@ -61,6 +62,20 @@ def _list_scopes(name: str) -> list[str]:
 
 def _list_neighbours(whole: PartitionedGraph, number: int) -> list[int]:
     return [*(edge.src for edge in whole.ins[number]), *(edge.dst for edge in whole.outs[number])]
+
+
+def _pick_own(schedule: Schedule, whole: PartitionedGraph, dead: Sequence[int]) -> list[int]:
+    """Return those of the dead nodes whose work a line of the program asks for."""
+    placement, origin = schedule.placement, whole.rewritten.origin
+    made_by = {i: origin[node.origin] for i, node in enumerate(whole.nodes) if node.role == "op" and node.origin >= 0}
+    gradients, gone = find_gradients(placement), set(dead)
+    passed_over = gradients if any(node in gradients and i not in gone for i, node in made_by.items()) else set()
+    has_lines = bool(placement.program.notes)
+    return [
+        i
+        for i in dead
+        if (node := made_by[i]) >= 0 and node not in passed_over and not (has_lines and not placement.notes(node).at)
+    ]
 
 
 def _describe_unused(

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from simplace.api.simulated_step import simulate_largest
+from simplace.api.simulated_step import is_left_out, simulate_largest
 from simplace.errors import SimplaceError
 from simplace.result import Result
 
@@ -16,17 +16,18 @@ if TYPE_CHECKING:
 def judge_step(result: Result, *, only_cheap: bool = False, lists_findings: bool = False) -> str:
     """Return the verdict on a simulated step, if asked with a line for each finding that it does not tell itself.
 
-    It is "" where there is no step to simulate; `only_cheap` is as for `simulate_largest`.
+    It is "" where there is no step to simulate; `only_cheap` is as for `simulate_largest`, and where it leaves a step
+    out the line says who simulates it.
     """
     try:
         schedule = simulate_largest(result, only_cheap=only_cheap)
     except SimplaceError as error:
         return f"no verdict on a step of {result.largest().name}: {error}"
     if schedule is None:
-        return ""
+        return _describe_left_out(result) if only_cheap else ""
     from simplace.analysis.step_findings import find_in_step
     from simplace.explain.waiting_findings import GpuWaits
-    from simplace.views.text.finding_list import describe_step_findings
+    from simplace.views.text.finding_list import describe_finding
     from simplace.views.text.verdict import write_step_verdict
     from viz.names import visible
 
@@ -34,7 +35,19 @@ def judge_step(result: Result, *, only_cheap: bool = False, lists_findings: bool
     told = [one for one in found if not isinstance(one, GpuWaits)]
     inputs = visible(describe_slow_input(result, schedule)), visible(_describe_untimed_input(result, schedule))
     verdict = "; ".join(filter(None, [write_step_verdict(schedule), *inputs]))
-    return "\n".join([verdict, *(visible(f"  ! {line}") for line in describe_step_findings(told))])
+    return "\n".join([verdict, *(visible(f"  ! {describe_finding(one)}") for one in told)])
+
+
+def _describe_left_out(result: Result) -> str:
+    if not is_left_out(result):
+        return ""
+    from viz.names import visible
+
+    name = result.largest().placement.program.title
+    return visible(
+        f"no step of {name} is simulated here, since it is large or has long loops: simplace schedule does, and says "
+        "what its devices wait for"
+    )
 
 
 def is_input_slow(result: Result) -> bool:

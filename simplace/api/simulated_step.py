@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from math import prod
 from typing import TYPE_CHECKING
 
 from simplace.errors import SimplaceError
@@ -12,14 +13,17 @@ from simplace.result import Placed, Result
 if TYPE_CHECKING:
     from simplace.analysis.schedule import Schedule
 
-_CHEAP = 2000  # nodes: their step is simulated in less than 5 % of the time that it takes to run the program
+# The step of so many nodes, and of so many runs of ops in loops, is simulated in less than 5 % of the time that it
+# takes to run the program.
+_CHEAP = 2000
+_CHEAP_RUNS = 20_000
 
 
 def simulate_largest(result: Result, *, only_cheap: bool = False) -> Schedule | None:
     """Return a step of the largest program, None where there is no step, or no device besides the CPU.
 
-    With `only_cheap` programs with loops, and large ones, have none, nor what was read from a file: there is nothing
-    slower to hide the simulation behind. Raises `SimplaceError` for a program that no step can be simulated of.
+    With `only_cheap` large programs, and those with long loops, have none, nor what was read from a file: there is
+    nothing slower to hide the simulation behind. Raises `SimplaceError` for a program that no step can be simulated of.
     """
     placed = _choose_program(result)
     if placed is None or (only_cheap and (result.unchecked or not _is_cheap(placed))):
@@ -28,6 +32,12 @@ def simulate_largest(result: Result, *, only_cheap: bool = False) -> Schedule | 
     from simplace.executor.step_options import StepOptions
 
     return Schedule.of(placed.placement, StepOptions())
+
+
+def is_left_out(result: Result) -> bool:
+    """Return whether the largest program has a step that is not cheap to simulate."""
+    placed = _choose_program(result)
+    return placed is not None and not result.unchecked and not _is_cheap(placed)
 
 
 def find_simulated(result: Result, *, only_cheap: bool = False) -> list[Finding]:
@@ -53,5 +63,14 @@ def _choose_program(result: Result) -> Placed | None:
 
 
 def _is_cheap(placed: Placed) -> bool:
+    """Return whether a program is small, and its loops run few ops in all."""
     graph = placed.placement.graph
-    return len(graph) <= _CHEAP and NEXT_ITERATIONS.isdisjoint(graph.ops)
+    if len(graph) > _CHEAP or NEXT_ITERATIONS.isdisjoint(graph.ops):
+        return len(graph) <= _CHEAP
+    from simplace.executor.control_flow import control_flow
+    from simplace.partition.graph_partition import partition_graph
+
+    trips = {loop.name: loop.trips for loop in control_flow(partition_graph(placed.placement.placed)).loops}
+    outer = {name: [other for other in trips if name.startswith(f"{other}/")] for name in trips}
+    rounds = (trips[name] * prod(trips[other] for other in outer[name]) for name in trips)
+    return len(graph) * max(rounds, default=1) <= _CHEAP_RUNS

@@ -230,16 +230,14 @@ def _baked_device(finding: found.BakedDevice) -> Advice:
 
 
 def _no_such_device(finding: about.NoSuchDevice) -> Advice:
-    instead = (
-        f"and run{_verb_ending(finding.nodes)} on {finding.got}" if finding.got else "and what is in it runs elsewhere"
-    )
+    ran = f"run{_verb_ending(finding.nodes)} on {finding.got}" if finding.got else "what is in it runs elsewhere"
     who = (
         f"{_count_nodes(finding.nodes)} request{_verb_ending(finding.nodes)}"
         if finding.nodes
         else "A tf.device scope requests"
     )
     return Advice(
-        f"{who} {finding.request}, which does not exist, {instead}; there are {finding.there}.",
+        f"{who} {finding.request} and {ran}, since there are only {finding.there}.",
         "Soft placement, on by default, takes another device without a warning, whatever the index or type.",
         "Correct the name, loop over tf.config.list_logical_devices('GPU'), or call "
         "tf.config.set_soft_device_placement(False) to get an error.",
@@ -394,10 +392,16 @@ def _idle_gpu(finding: about.IdleGpu) -> Advice:
             "A tf.device scope that names the CPU holds for all ops in it, whatever kernels a GPU has.",
             "Leave what the GPU is to compute out of that scope, with the variables that it uses.",
         )
+    instead = "Use tf.distribute.MirroredStrategy, or `with tf.device` for a part of the model on each GPU."
+    if any("/" in device for device in finding.devices):
+        instead = (
+            "Start a task that only keeps variables, or the chief, without GPUs (CUDA_VISIBLE_DEVICES=''); on a worker "
+            "name each of its GPUs in a tf.device."
+        )
     return Advice(
         f"{state_idle(finding).partition(', and ')[0]}.",
         "TensorFlow places ops that request no device on the first GPU; it does not spread work over GPUs by itself.",
-        "Use tf.distribute.MirroredStrategy, or `with tf.device` for a part of the model on each GPU.",
+        instead,
     )
 
 

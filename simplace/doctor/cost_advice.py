@@ -106,8 +106,8 @@ def _serial_replicas(finding: SerialReplicas) -> Advice:
         return Advice(
             f"{state_waiting(finding)}.",
             "A copy out of a GPU waits for all kernels that were launched there before it, whatever they compute.",
-            f"Keep what {finding.later} reads on {finding.later}, or on the CPU: a variable for each replica, as "
-            "tf.distribute.MirroredStrategy has it.",
+            f"Keep what {finding.devices[1]} reads on {finding.devices[1]}, or on the CPU: a variable for each "
+            "replica, as tf.distribute.MirroredStrategy has it.",
         )
     return Advice(
         f"{state_waiting(finding)}.",
@@ -145,7 +145,7 @@ _WHY: dict[Awaited, tuple[str, str]] = {
     ),
     "copies": (
         "A kernel starts when what it reads has been copied to its device.",
-        "Put what exchanges tensors on one device; the findings above name the copies that are not needed.",
+        "Put what exchanges tensors on one device; `simplace show --table` lists all copies, and who reads them.",
     ),
     "collectives": (
         "A collective starts when its last member is ready, and ends on all members at once.",

@@ -7,12 +7,13 @@ from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, replace
 
 from simplace.devices.device_name import DeviceName
+from simplace.devices.device_set import DeviceSet
 from simplace.doctor import silent_failures as found
 from simplace.doctor.failures import is_caught, predict_failures
 from simplace.explain.eager_findings import EagerCopiesEachTime, find_in_eager, used_devices
 from simplace.explain.finding import Finding
-from simplace.explain.findings import IdleGpu, NoKernel, NoSuchDevice, idle_gpus, ungranted_requests
-from simplace.explain.placement_findings import find_sent, rank_findings
+from simplace.explain.findings import IdleGpu, NoKernel, NoSuchDevice, idle_gpus
+from simplace.explain.placement_findings import find_sent, find_ungranted, rank_findings
 from simplace.explain.sentences import short_request, state_conflict
 from simplace.graph.dtypes import DataType
 from simplace.graph.node_def import NodeDef
@@ -120,7 +121,7 @@ def _find_baked_devices(patient: Patient) -> Iterator[Finding]:
 def _find_ungranted_requests(patient: Patient) -> Iterator[Finding]:
     """Yield the requests that were not granted; a device in a saved file is a finding of its own."""
     for placed in patient.result:
-        for finding in ungranted_requests(placed.placement):
+        for finding in find_ungranted(placed.placement, placed.communication):
             if not (patient.is_saved and isinstance(finding, NoSuchDevice)):
                 yield finding
 
@@ -264,8 +265,11 @@ def _find_copies(patient: Patient) -> Iterator[Finding]:
 
 
 def _find_idle_gpus(patient: Patient) -> Iterator[Finding]:
-    busy = used_devices(patient.result.eager)
-    yield from idle_gpus([placed.placement for placed in patient.result], patient.result.devices, busy)
+    """Yield the GPUs without work among those that the programs were placed on, such as a cluster's."""
+    eager, placements = patient.result.eager, [placed.placement for placed in patient.result]
+    sets = [one.devices for one in placements] + ([] if eager is None else [eager.all_devices])
+    devices = DeviceSet({device.name: device for each in sets for device in each}.values())
+    yield from idle_gpus(placements, devices, used_devices(eager))
 
 
 def _find_eager_ops(patient: Patient) -> Iterator[Finding]:

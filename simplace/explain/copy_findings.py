@@ -8,7 +8,7 @@ from typing import ClassVar
 
 from simplace.explain.finding import Finding, Level
 from simplace.explain.finding_costs import CopyCosts
-from simplace.explain.findings import asks_for_type, count_ops, get_short_device, locate_nodes
+from simplace.explain.findings import asks_for_cpu, count_ops, get_short_device, locate_nodes
 from simplace.explain.gradient_findings import is_gradient
 from simplace.graph.graph import Graph
 from simplace.graph.op_kinds import DATAFLOW_ONLY, is_identity, is_variable
@@ -74,7 +74,7 @@ def host_round_trips(placement: Placement) -> list[HostRoundTrip]:
     asked = [
         node
         for node in sorted(placement.decisions)
-        if asks_for_type(graph, node)
+        if asks_for_cpu(graph, node)
         and devices[placement.device(node)].type == "CPU"
         and graph.ops[node] not in DATAFLOW_ONLY
         and not placement.notes(node).is_by_library

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
+from simplace.devices.device_ranges import fold_names
 from simplace.explain.copy_findings import HostRoundTrip, VariablesFar
 from simplace.explain.failures import format_failure
 from simplace.explain.finding import Failure, Finding
@@ -15,7 +16,7 @@ from simplace.explain.waiting_findings import Awaited, GpuWaits, LaunchBoundLoop
 
 _NAMED = 3  # variables
 _AWAITED: dict[Awaited, str] = {
-    "launches": "the host to launch {kernels:,} kernels", "copies": "copies", "collectives": "collectives",
+    "launches": "the host to launch {kernels}", "copies": "copies", "collectives": "collectives",
     "input": "the input pipeline", "devices": "other devices",
 }  # fmt: skip
 
@@ -54,11 +55,11 @@ def format_finding(finding: Finding) -> str:
 def state_idle(finding: IdleGpu) -> str:
     """Return in a clause why GPUs are idle.
 
-    >>> state_idle(IdleGpu("", "", (), ("GPU:1", "GPU:2"), 0))
-    'GPU:1 and GPU:2 are idle: no op requests them, and TensorFlow does not distribute ops by itself'
+    >>> state_idle(IdleGpu("", "", (), ("GPU:1", "GPU:2", "GPU:3", "GPU:5"), 0))
+    'GPU:1 … GPU:3 and GPU:5 are idle: no op requests them, and TensorFlow does not distribute ops by itself'
     """
     one = len(finding.devices) == 1
-    idle = f"{join_names(finding.devices)} {'is' if one else 'are'} idle"
+    idle = f"{join_names(fold_names(finding.devices))} {'is' if one else 'are'} idle"
     if finding.requests:
         return f"{idle}, though {finding.requests} ops requested it"
     if finding.ops:
@@ -109,25 +110,48 @@ def state_gather(finding: SparseGather) -> str:
 
 
 def state_waiting(finding: GpuWaits | SerialReplicas | LaunchBoundLoop) -> str:
-    """Return in a clause what a GPU waits for in a simulated step."""
+    """Return in a clause what GPUs wait for in a simulated step."""
     match finding:
         case GpuWaits():
-            what = finding.other or _AWAITED[finding.cause].format(kernels=finding.kernels)
-            longest = f", longest for {finding.nodes[0]}" if finding.nodes else ""
-            return f"{finding.device} waits for {what} during {finding.share:.0%} of a simulated step{longest}"
+            return _state_waits(finding)
         case SerialReplicas():
-            both = f"{finding.earlier} and {finding.later} do the same work one after the other"
-            if finding.bond == "variable":
-                return f"{both}: {finding.later} reads what {finding.nodes[0]} has updated for {finding.earlier}"
-            if finding.bond == "stream":
-                return f"{both}: what {finding.later} needs is copied when {finding.earlier} has done its work"
-            return f"{both}: one thread launches the kernels of both, those of {finding.later} last"
+            return _state_serial(finding)
     what = "which are too small to fill it" if finding.is_busy else "and waits for the launches"
     took = f"{finding.mean / 1000:.2g} µs{format_error(finding.mean_error)}"
     return (
         f"the loop {finding.loop} launches {finding.kernels:,} kernels of {took} on "
         f"{finding.device} in {finding.trips:,} iterations, {what}"
     )
+
+
+def _state_waits(finding: GpuWaits) -> str:
+    one = len(finding.devices) == 1
+    count, up_to = max(finding.kernels), "up to " * (len(set(finding.kernels)) > 1)
+    kernels = f"{up_to}{count:,} kernel{'s' * (count != 1)}"
+    what = finding.other or _AWAITED[finding.cause].format(kernels=kernels)
+    least, most = (f"{share:.0%}" for share in (min(finding.shares), max(finding.shares)))
+    share = least if least == most else f"{least} to {most}"
+    longest = f", longest for {finding.nodes[0]}" if finding.nodes else ""
+    who = f"{join_names(fold_names(finding.devices))} {'waits' if one else 'each wait'}"
+    return f"{who} for {what} during {share} of a simulated step{longest}"
+
+
+def _state_serial(finding: SerialReplicas) -> str:
+    first, second = finding.devices[:2]
+    who = f"{join_names(fold_names(finding.devices))} do the same work one after the other"
+    if len(finding.devices) > 2:
+        why = {
+            "variable": f"each reads what was updated for the one before, as by {', '.join(finding.nodes)}",
+            "stream": "what each needs is copied when the one before has done its work",
+            "thread": "one thread launches the kernels of all",
+        }
+    else:
+        why = {
+            "variable": f"{second} reads what {', '.join(finding.nodes)} has updated for {first}",
+            "stream": f"what {second} needs is copied when {first} has done its work",
+            "thread": f"one thread launches the kernels of both, those of {second} last",
+        }
+    return f"{who}: {why[finding.bond]}"
 
 
 def state_unused(finding: UnusedWork) -> str:
@@ -137,12 +161,6 @@ def state_unused(finding: UnusedWork) -> str:
         f"nothing uses what {finding.ops} on {finding.device} {what} before {finding.program} runs, and thereby "
         f"{finding.share:.0%} of the work"
     )
-
-
-def state_serial(findings: Sequence[SerialReplicas]) -> str:
-    """Return in a clause which GPUs, in the order of a chain, do the same work because one thread launches it."""
-    devices = [findings[0].earlier, *(one.later for one in findings)]
-    return f"{join_names(devices)} do the same work one after the other: one thread launches the kernels of all"
 
 
 def format_error(error: float) -> str:

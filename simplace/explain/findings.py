@@ -13,6 +13,7 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, ClassVar, Literal
 
 from simplace.devices.device_name import DeviceName
+from simplace.devices.device_ranges import fold_names
 from simplace.devices.device_set import Device, DeviceSet
 from simplace.explain.finding import Finding, Level
 from simplace.graph import dtypes
@@ -125,7 +126,7 @@ def count_ops(placement: Placement, nodes: Sequence[int]) -> str:
 
 
 def ungranted_requests(placement: Placement) -> list[RequestNotGranted]:
-    """Return the requests that were not granted, those of one line and reason together.
+    """Return the requests that were not granted, those of one line that got one device for one reason together.
 
     A strategy requests its replicas' devices: only one that does not exist is the program's matter.
     """
@@ -137,9 +138,8 @@ def ungranted_requests(placement: Placement) -> list[RequestNotGranted]:
     for node in sorted(missed):
         if placement.decisions[node].follows in missed:
             continue  # a constant that follows such a consumer adds nothing
-        reason = _find_node_reason(placement, node)
-        key = (graph.requested[node], placement.device(node), placement.notes(node).at, type(reason))
-        found.setdefault(key, []).append(node)
+        kind = _classify_ungranted(_find_node_reason(placement, node))
+        found.setdefault((placement.device(node), placement.notes(node).at, kind), []).append(node)
     recorded = ((_record_ungranted(placement, nodes), nodes[0]) for nodes in found.values())
     return [
         finding
@@ -187,6 +187,12 @@ def asks_for_type(graph: Graph, node: int) -> bool:
     """Return whether a node requests a type of device; tf.py_function requests its own process alone."""
     spec = DeviceName.parse(graph.requested[node])
     return spec is not None and spec.type is not None
+
+
+def asks_for_cpu(graph: Graph, node: int) -> bool:
+    """Return whether a node requests a CPU."""
+    spec = DeviceName.parse(graph.requested[node])
+    return spec is not None and spec.type == "CPU"
 
 
 def host_memory(placement: Placement, types: Iterable[DataType] = ()) -> list[HostMemory]:
@@ -243,7 +249,7 @@ def _list_kept_on_cpu(placements: Iterable[Placement]) -> Iterator[tuple[Placeme
         nodes = [
             node
             for node in sorted(placement.decisions)
-            if asks_for_type(graph, node)
+            if asks_for_cpu(graph, node)
             and placement.devices.by_name[placement.device(node)].type == "CPU"
             and graph.ops[node] not in DATAFLOW_ONLY | CONSTANTS
             and any(kind == "GPU" for kind, _ in types[node])
@@ -282,6 +288,14 @@ def _find_node_reason(placement: Placement, node: int) -> Reason:
     return find_reason(placement, node)
 
 
+def _classify_ungranted(reason: Reason) -> type[RequestNotGranted]:
+    from simplace.explain.reasons import SoftFallback
+
+    if not isinstance(reason, SoftFallback) or (reason.exists and reason.kernels_missing_at < 0):
+        return RequestOverruled
+    return NoKernel if reason.exists else NoSuchDevice
+
+
 def _record_ungranted(placement: Placement, nodes: list[int]) -> RequestNotGranted:
     from simplace.explain import reasons as why
     from simplace.explain.sentences import short_request, state_reason
@@ -289,15 +303,22 @@ def _record_ungranted(placement: Placement, nodes: list[int]) -> RequestNotGrant
     first = nodes[0]
     reason = why.find_reason(placement, first)
     where, got, ops = locate_nodes(placement, nodes), get_short_device(placement, first), count_ops(placement, nodes)
-    because = str(state_reason(placement, reason))
-    if not isinstance(reason, why.SoftFallback) or (reason.exists and reason.kernels_missing_at < 0):
-        return RequestOverruled(*where, short_request(placement.graph.requested[first]), got, ops, because)
-    request = short_request(reason.request)
-    if not reason.exists:
+    because, kind = str(state_reason(placement, reason)), _classify_ungranted(reason)
+    own = dict.fromkeys(short_request(placement.graph.requested[node]) for node in nodes)
+    if kind is RequestOverruled:
+        return RequestOverruled(*where, _join_requests(own), got, ops, because)
+    assert isinstance(reason, why.SoftFallback), "a request that cannot be granted has a fallback"
+    request = _join_requests(own) if len(own) > 1 else short_request(reason.request)
+    if kind is NoSuchDevice:
         return NoSuchDevice(*where, request, got, ops, because, str(placement.devices))
     lacking = reason.kernels_missing_at
     instead = _format_nearest(placement, lacking, DeviceName.parse(reason.request))
     return NoKernel(*where, request, got, ops, because, placement.graph.ops[lacking], instead)
+
+
+def _join_requests(requests: Iterable[str]) -> str:
+    """Join requests with commas, of a run of device numbers the first and the last."""
+    return ", ".join(fold_names(requests))
 
 
 def _format_nearest(placement: Placement, node: int, wanted: DeviceName | None) -> str:

@@ -26,7 +26,7 @@ def find_in_placement(placement: Placement, sent: Communication) -> list[Finding
     is_main = placement.program.caller is None
     return rank_findings([
         *_find_failures(placement),
-        *findings.ungranted_requests(placement),
+        *find_ungranted(placement, sent),
         *find_sent(placement, sent),
         *(findings.idle_gpus([placement], placement.devices) if is_main else ()),
     ])  # fmt: skip
@@ -41,6 +41,17 @@ def _find_failures(placement: Placement) -> list[Failure]:
     from simplace.explain.failures import find_failures
 
     return find_failures(placement)
+
+
+def find_ungranted(placement: Placement, sent: Communication) -> list[findings.RequestNotGranted]:
+    """Return the requests that were not granted; a missing kernel costs the copies to the other device and back."""
+    found = findings.ungranted_requests(placement)
+    if not (sent.copies.between_devices and any(isinstance(one, findings.NoKernel) for one in found)):
+        return found
+    from simplace.explain.finding_costs import CopyCosts
+
+    costs = CopyCosts(placement, sent.copies)
+    return [costs.add_cost(one) if isinstance(one, findings.NoKernel) else one for one in found]
 
 
 def find_sent(placement: Placement, sent: Communication, types: Iterable[DataType] = ()) -> Iterator[Finding]:

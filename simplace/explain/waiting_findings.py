@@ -13,35 +13,34 @@ Bond = Literal["variable", "stream", "thread"]
 
 @dataclass(frozen=True, slots=True)
 class GpuWaits(Finding):
-    """A GPU waits for longer than it computes, mostly for `cause`; `nodes` has what it waits for longest, if known.
+    """GPUs wait for longer than they compute, mostly for `cause`; `nodes` has what one waits for longest, if known.
 
-    `share` is that of the step, `kernels` counts what runs on the GPU, `other` is the device that it waits for, ""
-    where it waits for something else. The cost is the waiting.
+    `shares` are those of the step, `kernels` counts what runs on each, `other` is the device that they wait for,
+    "" where it is not one, or not the same for all. The cost is the longest waiting.
     """
 
     rule: ClassVar[str] = "gpu-waits"
     level: ClassVar[Level] = "note"
     title: ClassVar[str] = "GPU waits"
-    device: str
+    devices: tuple[str, ...]
     cause: Awaited
-    share: float
-    kernels: int
+    shares: tuple[float, ...]
+    kernels: tuple[int, ...]
     other: str = ""
 
 
 @dataclass(frozen=True, slots=True)
 class SerialReplicas(Finding):
-    """GPUs do the same kinds of work one after another: those `later` wait for the `earlier`.
+    """GPUs do the same kinds of work one after another, in the order of `devices`: each waits for the one before.
 
-    With "variable", `nodes` is the update of the earlier one that the later one waits for; with "stream", a copy of
-    what it needs is queued behind the work of the earlier one; with "thread", it is the launches. The cost is the work
-    of the shorter one: what would be saved if both ran at once.
+    With "variable", `nodes` is the first update that the next one waits for; with "stream", a copy of what it needs is
+    queued behind the work of the one before; with "thread", it is the launches. The cost is what would be saved if all
+    ran at once: of each pair the work of the shorter one.
     """
 
     rule: ClassVar[str] = "serial-replicas"
     title: ClassVar[str] = "replicas one after another"
-    earlier: str
-    later: str
+    devices: tuple[str, ...]
     bond: Bond
 
 

@@ -143,8 +143,8 @@ def test_devices_and_findings_have_colour_at_a_terminal(long_names, terminal, mo
 def test_idle_gpus_share_a_line(long_names, terminal, monkeypatch):
     monkeypatch.setenv("NO_COLOR", "1")
     assert (
-        "  ! GPU:2, GPU:3, GPU:4, GPU:5, GPU:6 and GPU:7 are idle: no op requests them,\n"
-        "    and TensorFlow does not distribute ops by itself, see doctor/idle-gpu\n"
+        "  ! GPU:2 … GPU:7 are idle: no op requests them, and TensorFlow does not\n"
+        "    distribute ops by itself, see doctor/idle-gpu\n"
     ) in (out := terminal("show", long_names, "--devices", "cpu:1,gpu:8", "--soft"))
     assert "GPU:2 to GPU:7    0           0 B  -\n" in out
 

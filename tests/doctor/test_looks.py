@@ -5,6 +5,7 @@ from types import MappingProxyType
 
 import pytest
 
+from simplace.devices.device_set import DeviceSet, local_devices, make_device
 from simplace.doctor import silent_failures as found
 from simplace.doctor.advice import TITLES, advise_on_finding
 from simplace.doctor.examinations import diagnose_result
@@ -13,10 +14,12 @@ from simplace.explain.finding import StepCost
 from simplace.explain.findings import HostMemory, NoKernel, NoSuchDevice
 from simplace.explain.placement_findings import rank_findings
 from simplace.exports.finding_verdicts import describe_problem, list_verdicts
+from simplace.graph.graph_def import parse_text
+from simplace.pipeline import place_program
 from simplace.program.observation import PythonFact
-from simplace.program.program import NodeNotes
+from simplace.program.program import NodeNotes, Program
 from simplace.result import Placed, Result
-from tests.worlds import constant, node, place
+from tests.worlds import constant, node, place, shipped
 
 LABEL = 'attr {{ key: "_class" value {{ list {{ s: "loc:@{}" }} }} }}'
 PYTHON = "".join(f'attr {{ key: "{name}" value {{ list {{ type: DT_FLOAT }} }} }}' for name in ("Tin", "Tout"))
@@ -100,9 +103,38 @@ def test_a_request_that_another_node_overrules():
     assert (one.rule, one.nodes, one.request, one.got) == ("request-overruled", ("set",), "/GPU:0", "CPU:0")
 
 
+def test_requests_of_one_line_are_one_finding():
+    asked = [node(f"x{i}", "MatrixSquareRoot", "a", device=f"/GPU:{i}") for i in range(3)]
+    notes = {f"x{i}": NodeNotes("model.py:7") for i in range(3)}
+    kernel, absent = findings(*WELL, *asked, notes=notes)
+    assert (kernel.rule, kernel.nodes, kernel.request) == ("no-kernel", ("x0", "x1"), "/GPU:0, /GPU:1")
+    assert (absent.rule, absent.nodes, absent.request) == ("no-such-device", ("x2",), "/GPU:2")
+    (three,) = findings(*asked, constant("a", (2, 3)), notes=notes, gpus=3)[:1]
+    assert advise_on_finding(three).what == "3 nodes (x0, x1, x2) request /GPU:0 … /GPU:2 and run on CPU:0."
+
+
+def test_an_op_without_a_kernel_is_not_where_the_program_requests_the_cpu():
+    there = node("x", "MatrixSquareRoot", "mm", device="/GPU:0")
+    (one,) = findings(*WELL, there, node("y", "MatMul", "x", "x", device="/GPU:0"))
+    assert (one.rule, one.cost.copies) == ("no-kernel", 2)
+    (one,) = findings(*WELL, there.replace("GPU:0", "CPU:0"), node("y", "MatMul", "x", "x", device="/GPU:0"))
+    assert (one.rule, one.cost.copies) == ("host-round-trip", 2)
+
+
 def test_results_in_host_memory():
     (one,) = findings(*WELL, node("n", "Shape", "mm", extra='attr { key: "out_type" value { type: DT_INT32 } }'))
     assert (one.rule, one.level, one.ops) == ("host-memory", "note", "n (Shape)")
+
+
+def test_the_gpus_of_a_cluster_are_not_those_of_the_program_itself():
+    names = [f"/job:worker/replica:0/task:0/device:{name}" for name in ("CPU:0", "GPU:0", "GPU:1")]
+    cluster = DeviceSet(make_device(name) for name in names)
+    program = Program("run", "session", parse_text("\n".join(WELL[:2])), notes={"": {}})
+    placed = Placed(place_program(program, cluster, shipped()))
+    of_program = local_devices([("CPU", 1), ("GPU", 2)])
+    (one,) = diagnose_result(Result("m.py", "2.21.0", "shipped", of_program, (placed,)), is_saved=False, environment={})
+    assert one.devices == ("worker/0/GPU:1",)
+    assert "CUDA_VISIBLE_DEVICES" in advise_on_finding(one).instead
 
 
 def test_a_gpu_without_work():
@@ -110,6 +142,7 @@ def test_a_gpu_without_work():
     assert (one.devices, one.requests) == (("GPU:1",), 0)
     assert advise_on_finding(one).what == "GPU:1 is idle: no op requests it."
     (both,) = findings(constant("a", (2, 3)), node("s", "AsString", "a"))
+    assert "MirroredStrategy" in advise_on_finding(both).instead
     assert advise_on_finding(both).what == "GPU:0 and GPU:1 are idle: no op requests them."
     moved = node("x", "AsString", "a", device="/GPU:1")
     idle = findings(constant("a", (2, 3)), node("mm", "MatMul", "a", "a"), moved)

@@ -8,6 +8,8 @@ from simplace.analysis.schedule import Schedule, schedule_placement
 from simplace.analysis.step_findings import find_in_step
 from simplace.doctor.advice import advise_on_finding
 from simplace.explain.finding_lines import format_finding
+from simplace.program.program import NodeNotes
+from simplace.views.text.verdict import write_verdict
 from tests.executor.worlds import Costs, run
 from tests.worlds import constant, node, place
 
@@ -48,7 +50,7 @@ def test_a_gpu_that_waits_for_launches() -> None:
 
 def test_a_gpu_that_waits_for_copies() -> None:
     assert said(run(COPIED, Costs(copies=5.0), inter_op=1)) == [
-        f"gpu-waits: GPU:{i} waits for copies during 71% of a simulated step, longest for A: 5 ms" for i in (0, 1)
+        "gpu-waits: GPU:0 and GPU:1 each wait for copies during 71% of a simulated step, longest for A: 5 ms"
     ]
 
 
@@ -58,11 +60,10 @@ def test_what_takes_next_to_nothing_is_not_told() -> None:
 
 
 def test_a_loop_of_kernels_that_are_shorter_than_their_launch() -> None:
-    loop = said(run(LOOP, Costs(default=0.01, launch=0.1), inter_op=1, trips={"round": 20}))
-    assert loop[1] == (
+    assert said(run(LOOP, Costs(default=0.01, launch=0.1), inter_op=1, trips={"round": 20})) == [
         "launch-bound-loop: the loop round launches 20 kernels of 10 µs ± 50% on GPU:0 in 20 iterations, and waits for "
         "the launches: 1.81 ms"
-    )
+    ]
     assert not any("loop" in line for line in said(run(LOOP, Costs(launch=0.01), trips={"round": 20})))
 
 
@@ -116,12 +117,30 @@ def test_a_loop_of_kernels_that_are_too_small_for_the_gpu() -> None:
     assert said(run(LOOP, replace(costs, default=0.03), trips={"round": 20})) == []
 
 
-def towers(*, first_updates: bool) -> Schedule:
-    """Simulate two towers that read a variable, the second one after the first has updated it or not."""
+def test_what_a_library_or_a_tape_computes_besides_is_no_line_of_the_program() -> None:
+    def world(*used: str, at: str = "model.py:3") -> list[str]:
+        nodes = [
+            constant("x", (64, 64), device="/GPU:0"),
+            node("y", "MatMul", "x", "x", device="/GPU:0"),
+            node("gradient_tape/y/MatMul", "MatMul", "x", "y", device="/GPU:0"),
+            node("gradient_tape/y/MatMul_1", "MatMul", "y", "x", device="/GPU:0"),
+            *(node(f"out{i}", "_Retval", name, device="/GPU:0") for i, name in enumerate(used)),
+        ]
+        names = ("y", "gradient_tape/y/MatMul", "gradient_tape/y/MatMul_1")
+        placement = place(*nodes, notes={name: NodeNotes(at) for name in names})
+        return [one.rule for one in find_in_step(schedule_placement(placement, costs=Costs()))]
+
+    assert world("y") == ["unused-work"]
+    assert world("y", "gradient_tape/y/MatMul") == []
+    assert world("y", at="") == []
+
+
+def towers(*, first_updates: bool, count: int = 2) -> Schedule:
+    """Simulate towers that read a variable, each one after the one before has updated it or not."""
     shape = 'attr { key: "shape" value { shape { dim { size: 64 } dim { size: 64 } } } }'
     nodes = [node("w", "VarHandleOp", device="/GPU:0", extra=shape)]
-    for i, before in ((0, ()), (1, ("^set0",) if first_updates else ())):
-        on = f"/GPU:{i}"
+    for i in range(count):
+        on, before = f"/GPU:{i}", [f"^set{i - 1}"] * (first_updates and i > 0)
         nodes += [
             constant(f"x{i}", (64, 64), device=on),
             node(f"read{i}", "ReadVariableOp", "w", *before),
@@ -129,8 +148,8 @@ def towers(*, first_updates: bool) -> Schedule:
             node(f"b{i}", "MatMul", f"x{i}", f"a{i}", device=on),
             node(f"set{i}", "AssignSubVariableOp", "w", f"b{i}").replace('"T"', '"dtype"'),
         ]
-    times = {"w": 0.0, "read0": 0.0, "read1": 0.0, "set0": 0.1, "set1": 0.1}
-    return schedule_placement(place(*nodes), costs=Costs(times, copies=0.1), inter_op=1)
+    times = {"w": 0.0, **{f"read{i}": 0.0 for i in range(count)}, **{f"set{i}": 0.1 for i in range(count)}}
+    return schedule_placement(place(*nodes, gpus=count), costs=Costs(times, copies=0.1), inter_op=1)
 
 
 def test_towers_of_which_one_reads_what_the_other_has_updated() -> None:
@@ -143,6 +162,17 @@ def test_towers_of_which_one_reads_what_the_other_has_updated() -> None:
     assert line == (
         "serial-replicas: GPU:0 and GPU:1 do the same work one after the other: what GPU:1 needs is copied when "
         "GPU:0 has done its work: 2 ms"
+    )
+
+
+def test_towers_in_a_row_are_one_finding_that_tells_what_they_wait_for() -> None:
+    done = towers(first_updates=True, count=4)
+    assert said(done) == [
+        "serial-replicas: GPU:0 … GPU:3 do the same work one after the other: each reads what was updated for the one "
+        "before, as by set0: 6 ms"
+    ]
+    assert write_verdict(done) == (
+        "GPU:0 … GPU:3 busy 22% to 27%, each waits for another device during 66% to 71% of the step, longest for b0"
     )
 
 
@@ -160,6 +190,19 @@ def test_replicas_that_one_thread_launches_in_turn() -> None:
         "serial-replicas: GPU:0 and GPU:1 do the same work one after the other: one thread launches the kernels of "
         "both, those of GPU:1 last: 1 ms"
     )
+
+
+def test_that_one_thread_launches_all_is_not_told_of_some() -> None:
+    nodes = [node("x", "Placeholder", device="/CPU:0")]
+    nodes += [node(f"A{i}", "Neg", "x", device=f"/GPU:{i}") for i in range(3)]
+    placement = place(*nodes, gpus=3)
+    alone, both = (schedule_placement(placement, costs=Costs(launch=3.0), inter_op=count) for count in (1, 2))
+    assert [line for line in said(alone) if line.startswith("serial")] == [
+        "serial-replicas: GPU:0 … GPU:2 do the same work one after the other: one thread launches the kernels of all: "
+        "2 ms"
+    ]
+    (line,) = said(both)
+    assert line.startswith("gpu-waits: GPU:0 … GPU:2 each wait for the host to launch 1 kernel during ")
 
 
 def test_a_gpu_that_waits_for_the_cpu_is_told_to_compute_there() -> None:

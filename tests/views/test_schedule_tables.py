@@ -1,11 +1,8 @@
 """What `simplace schedule` prints of a small world, whole."""
 
 from simplace.analysis.part_names import name_part
-from simplace.explain.finding import StepCost
-from simplace.explain.waiting_findings import Bond, SerialReplicas
 from simplace.views.figures.timeline import draw_timeline
 from simplace.views.text.alike_rows import join_alike_rows
-from simplace.views.text.finding_list import describe_step_findings
 from simplace.views.text.schedule_tables import inter_op_table, write_summary
 from tests.executor.worlds import Costs, parts, run
 from viz import Column, Table, to_text
@@ -107,21 +104,6 @@ def test_sends_and_receives_are_called_by_what_they_move() -> None:
         "^x/_send_1": "control signal of x to GPU:1",
         "^x/_recv_1": "control signal of x to GPU:1",
     }
-
-
-def test_replicas_that_one_thread_launches_share_a_line_where_they_make_a_chain() -> None:
-    def pair(earlier: str, later: str, bond: Bond = "thread") -> SerialReplicas:
-        return SerialReplicas("", "p", (), earlier, later, bond, cost=StepCost(seconds=0.001))
-
-    pairs = [pair("GPU:2", "GPU:1"), pair("GPU:4", "GPU:5"), pair("GPU:0", "GPU:2"), pair("GPU:1", "GPU:3", "stream")]
-    assert describe_step_findings(pairs) == [
-        "GPU:0, GPU:2 and GPU:1 do the same work one after the other: one thread launches the kernels of all - "
-        "2 ms a step",
-        "GPU:4 and GPU:5 do the same work one after the other: one thread launches the kernels of both, those of "
-        "GPU:5 last - 1 ms a step",
-        "GPU:1 and GPU:3 do the same work one after the other: what GPU:3 needs is copied when GPU:1 has done its "
-        "work - 1 ms a step",
-    ]
 
 
 def test_devices_alike_share_their_rows() -> None:

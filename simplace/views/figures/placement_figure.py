@@ -17,7 +17,7 @@ from simplace.views.figures.box_edges import BoxEdges, Ends, box_edges, without_
 from simplace.views.figures.boxes import Box
 from simplace.views.figures.captions import describe_placement
 from simplace.views.text import quantities
-from simplace.views.text.traffic_phrases import describe_collectives, join_ranges
+from simplace.views.text.traffic_phrases import describe_collectives, join_devices
 from viz import Edge, Figure, Group, Node
 
 _KINDS = ("data", "control")
@@ -198,7 +198,7 @@ def write_caption(placed: Placed, alike: Alike, hidden: tuple[int, int], lead: S
     parts += [describe_collectives(one) for one in placed.traffic.collectives] if not lead else []
     used = {device for family in alike.devices.values() for device in family}
     if idle := [device.name for device in placement.devices if device.name not in used]:
-        parts.append(f"nothing runs on {join_ranges(placement.devices, idle)}")
+        parts.append(f"nothing runs on {join_devices(placement.devices, idle)}")
     left_out = [
         quantities.format_count(count, f"{kind} edge") for count, kind in zip(hidden, _KINDS, strict=True) if count
     ]

@@ -5,9 +5,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from simplace.explain.finding import Finding, StepCost, cite_page
-from simplace.explain.finding_lines import format_finding, state_serial
+from simplace.explain.finding_lines import format_finding
 from simplace.explain.placement_findings import is_folded
-from simplace.explain.waiting_findings import SerialReplicas
 from simplace.views.text.cost_sentences import format_uncertain
 from simplace.views.text.quantities import format_bytes, format_count
 
@@ -19,38 +18,10 @@ def describe_findings(findings: Sequence[Finding]) -> list[str]:
     return [*lines, *([f"harmless: {'; '.join(folded)}"] if folded else [])]
 
 
-def describe_step_findings(findings: Sequence[Finding]) -> list[str]:
-    """Return findings about a simulated step as lines, in order; of replicas that one thread launches one a chain."""
-    lines: list[str] = []
-    told: set[Finding] = set()
-    for one in findings:
-        if one in told:
-            continue
-        chain = _follow_chain(one, findings) if isinstance(one, SerialReplicas) else []
-        told.update(chain)
-        cost = StepCost(seconds=sum(each.cost.seconds for each in chain))
-        lines.append(f"{state_serial(chain)} - {describe_cost(cost)}" if len(chain) > 1 else describe_finding(one))
-    return lines
-
-
-def _follow_chain(one: SerialReplicas, findings: Sequence[Finding]) -> list[SerialReplicas]:
-    """Return the pairs of replicas of which each begins with what the one before ends with, in order."""
-    pairs = [each for each in findings if isinstance(each, SerialReplicas) and each.bond == one.bond == "thread"]
-    after = {each.earlier: each for each in pairs if each.program == one.program}
-    before = {each.later: each for each in after.values()}
-    first = one
-    while first.earlier in before:
-        first = before[first.earlier]
-    chain = [first]
-    while chain[-1].later in after:
-        chain.append(after[chain[-1].later])
-    return chain
-
-
 def describe_finding(finding: Finding) -> str:
     """Return a finding in one line, with what it costs."""
     cost = describe_cost(finding.cost)
-    return f"{format_finding(finding)}{f' - {cost}' if cost else ''}"
+    return f"{format_finding(finding).removesuffix('.')} - {cost}" if cost else format_finding(finding)
 
 
 def describe_cost(cost: StepCost) -> str:

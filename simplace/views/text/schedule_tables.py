@@ -21,7 +21,7 @@ from simplace.views.text.cost_sentences import (
     format_uncertain,
     head_with_error,
 )
-from simplace.views.text.finding_list import describe_step_findings
+from simplace.views.text.finding_list import describe_finding
 from simplace.views.text.lines import wrap_line
 from simplace.views.text.path_tables import path_tables
 from simplace.views.text.quantities import format_bytes, format_count, format_duration
@@ -204,7 +204,7 @@ def _list_missing_members(schedule: Schedule) -> list[str]:
 
 def list_warnings(schedule: Schedule) -> list[str]:
     """Return what goes wrong: memory that runs out, unordered writes, and what devices wait for without need."""
-    lines = describe_step_findings([one for one in find_in_step(schedule) if not isinstance(one, GpuWaits)])
+    lines = [describe_finding(one) for one in find_in_step(schedule) if not isinstance(one, GpuWaits)]
     lines += [_runs_out(schedule, use) for use in schedule.memory if use.runs_out >= 0]
     lines += _list_missing_members(schedule)
     names = schedule.placed.graph.names

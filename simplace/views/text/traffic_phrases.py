@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from simplace.devices.device_name import DeviceName
+from simplace.devices.device_ranges import fold_names
 from simplace.devices.device_set import DeviceSet
 from simplace.graph import dtypes
 from simplace.partition.collective_members import Collective
@@ -68,32 +69,8 @@ def name_member(devices: Sequence[str]) -> str:
 
 
 def join_devices(devices: DeviceSet, names: Sequence[str]) -> str:
-    """Return device names as short as they can be: the first and the last of several in a row."""
-    listed = [device.name for device in devices]
-    short = [devices.by_name[name].short for name in names]
-    places = [listed.index(name) for name in names]
-    if len(names) > 2 and places == list(range(places[0], places[0] + len(names))):
-        return f"{short[0]} … {short[-1]}"
-    return ", ".join(short)
-
-
-def join_ranges(devices: DeviceSet, names: Sequence[str]) -> str:
-    """Return device names with each run of them that follow each other on one task as its first and its last."""
-    listed = [device.name for device in devices]
-    runs: list[list[str]] = []
-    for name in names:
-        kind = _get_kind(devices, name)
-        follows = runs and listed.index(name) == listed.index(runs[-1][-1]) + 1
-        if follows and _get_kind(devices, runs[-1][0]) == kind:
-            runs[-1].append(name)
-        else:
-            runs.append([name])
-    return ", ".join(join_devices(devices, run) for run in runs)
-
-
-def _get_kind(devices: DeviceSet, name: str) -> tuple[object, ...]:
-    spec = devices.by_name[name].spec
-    return spec.job, spec.task, spec.type
+    """Return device names as short as they can be: the first and the last of those that follow each other on a task."""
+    return ", ".join(fold_names(devices.by_name[name].short for name in names))
 
 
 def collective_table(placed: Placed, limit: int | None = None) -> Table:

@@ -33,7 +33,7 @@ def write_verdict(schedule: Schedule) -> str:
     times = others or schedule.device_times
     groups: dict[tuple[object, ...], list[DeviceTime]] = {}
     for one in times:
-        alike = (one.main_cause, one.is_idle, schedule.find_awaited(one), one.is_latency_bound)
+        alike = (one.main_cause, one.is_idle, schedule.find_awaited_type(one), one.is_latency_bound)
         groups.setdefault(alike, []).append(one)
     return "; ".join(_describe_group(schedule, group) for group in groups.values())
 
@@ -93,7 +93,7 @@ def _describe_group(schedule: Schedule, group: Sequence[DeviceTime]) -> str:
         if first.is_latency_bound:
             busy += f", latency-bound: {_describe_kernels(schedule, group)}"
         rest = ", ".join(f"{_share_of(group, each)} for {words[each]}" for each in waits)
-        return f"{busy}, waits {rest}" if rest else busy
+        return f"{busy}, {'each waits' if len(group) > 1 else 'waits'} {rest}" if rest else busy
     return f"{busy}, {_describe_cause(schedule, group, cause)}"
 
 
@@ -108,7 +108,9 @@ def _describe_cause(schedule: Schedule, group: Sequence[DeviceTime], cause: Caus
     number = max((one.waits[cause] for one in group), key=lambda waited: waited.time).longest
     longest = _name_span(schedule, schedule.trace.spans[number])
     if cause == "devices":
-        return f"{who} for {schedule.find_awaited(group[0])} during {share}, longest for {longest}"
+        awaited = {schedule.find_awaited(one) for one in group}
+        other = awaited.pop() if len(awaited) == 1 else "another device"
+        return f"{who} for {other} during {share}, longest for {longest}"
     bound = {"copies": "copy-bound", "collectives": "bound by collectives", "input": "input-bound"}[cause]
     what = {"copies": "copies", "collectives": "collectives", "input": "the input pipeline"}[cause]
     return f"{bound}: {who} for {what} during {share}, longest for {longest}"
@@ -119,7 +121,7 @@ def _describe_kernels(schedule: Schedule, group: Sequence[DeviceTime]) -> str:
     counts = [one.kernels for one in group]
     mean = float(f"{sum(one.busy for one in group) / max(1, sum(counts)):.2g}")
     took = format_uncertain(mean, schedule.measure_kernels_error([one.device for one in group]))
-    return f"{format_count(max(counts), 'kernel')} of {took}"
+    return f"{'up to ' * (len(set(counts)) > 1)}{format_count(max(counts), 'kernel')} of {took}"
 
 
 def _name_span(schedule: Schedule, span: Span) -> str:
