@@ -10,6 +10,7 @@ from simplace.explain.finding import Finding, Level
 from simplace.explain.finding_costs import CopyCosts
 from simplace.explain.findings import asks_for_cpu, count_ops, get_short_device, locate_nodes
 from simplace.explain.gradient_findings import is_gradient
+from simplace.graph.dtypes import DataType
 from simplace.graph.graph import Graph
 from simplace.graph.op_kinds import DATAFLOW_ONLY, is_identity, is_variable
 from simplace.placement.placement import Placement
@@ -125,13 +126,22 @@ def _list_reads(placement: Placement) -> dict[int, list[int]]:
     graph, found = placement.graph, dict[int, list[int]]()
     for node in sorted(placement.decisions):
         op = graph.ops[node]
-        if op == "ReadVariableOp" or is_identity(op):
+        if op == "ReadVariableOp" or (is_identity(op) and DataType.DT_RESOURCE not in graph.out_types[node]):
             source = graph.edge_src[graph.first_inputs[node]] if node in graph.first_inputs else -1
-            while source >= 0 and is_identity(graph.ops[source]) and source in graph.first_inputs:
+            while source >= 0 and _hands_on(graph, source) and source in graph.first_inputs:
                 source = graph.edge_src[graph.first_inputs[source]]
-            if op == "ReadVariableOp" or (source >= 0 and is_variable(graph.ops[source])):
+            if op == "ReadVariableOp" or (source >= 0 and _is_variable(graph, source)):
                 found.setdefault(source, []).append(node)
     return found
+
+
+def _hands_on(graph: Graph, node: int) -> bool:
+    return is_identity(graph.ops[node]) or graph.ops[node] == "ReadVariableOp"
+
+
+def _is_variable(graph: Graph, node: int) -> bool:
+    """Return whether a node is a variable, or a handle of one (a function has it as an argument)."""
+    return is_variable(graph.ops[node]) or DataType.DT_RESOURCE in graph.out_types[node]
 
 
 def _list_readers(graph: Graph, node: int) -> Iterator[int]:
@@ -141,8 +151,8 @@ def _list_readers(graph: Graph, node: int) -> Iterator[int]:
 
 def _record_far(costs: CopyCosts, home: str, device: str, variables: list[int], nodes: list[int]) -> VariablesFar:
     placement, copies = costs.placement, costs.copies
-    ends = set(nodes)
     reads = {node for one in variables for node in _list_reads(placement)[one]}
+    ends = {*nodes, *reads}  # an identity may hand the value on
     numbers = [i for i in copies.between_devices if copies.producers[i] in reads and copies.targets[i] == device]
     names = tuple(placement.notes(one).variable or placement.graph.names[one] for one in variables)
     here, there = (placement.devices.by_name[name].short for name in (home, device))

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import pytest
+
 from simplace.explain.finding import StepCost
 from simplace.explain.finding_lines import format_finding
 from simplace.explain.placement_findings import find_in_placement, is_folded, rank_findings
@@ -118,6 +120,16 @@ def test_a_variable_far_from_the_op_that_reads_it() -> None:
     assert lines(placement)[0].startswith(
         "w is on CPU:0, and mm (MatMul) on GPU:0 reads all of it in each step (model.py:5) - 1 copy, 16 KiB, "
     )
+
+
+@pytest.mark.parametrize("device", ["/CPU:0", "/GPU:0"])
+def test_an_identity_of_a_variable_hands_on_what_is_far(device: str) -> None:
+    product = node("mm", "MatMul", "x", "same", device="/GPU:0")
+    far = [*variable("w", "/CPU:0"), node("same", "Identity", "read_w", device=device), constant("x", MATRIX), product]
+    assert found(*far, notes={"same": NodeNotes(shapes=(MATRIX,))}) == [f"variables-far mm: 1 copies, {BYTES} B"]
+    handle = node("h", "Identity", "w", device="/CPU:0", dtype="DT_RESOURCE")
+    near = [*variable("w", "/CPU:0"), handle, node("r", "ReadVariableOp", "h"), node("n", "Neg", "r", device="/CPU:0")]
+    assert found(*near) == []
 
 
 def test_variables_of_replicas_of_looked_up_rows_and_of_counters_are_no_finding() -> None:
