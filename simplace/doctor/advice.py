@@ -256,11 +256,14 @@ def _no_kernel(finding: about.NoKernel) -> Advice:
 
 
 def _request_overruled(finding: about.RequestOverruled) -> Advice:
+    instead = "read it once (tf.identity) in the scope."
+    if finding.assigns:
+        instead = "compute in the scope what is assigned, and assign it outside: an update runs where its variable is."
     return Advice(
         f"{_count_nodes(finding.nodes)} request{_verb_ending(finding.nodes)} {finding.request} and "
         f"run{_verb_ending(finding.nodes)} on {finding.got}.",
         finding.because,
-        "Create the variable under the scope that its ops shall run in, or read it once (tf.identity) in the scope.",
+        f"Create the variable under the scope that its ops shall run in, or {instead}",
     )
 
 

@@ -19,7 +19,7 @@ from simplace.explain.finding import Finding, Level
 from simplace.graph import dtypes
 from simplace.graph.dtypes import DataType
 from simplace.graph.graph import Graph
-from simplace.graph.op_kinds import ARGS, CALLS_OF_PYTHON, CONSTANTS, DATAFLOW_ONLY, IDENTITIES
+from simplace.graph.op_kinds import ARGS, CALLS_OF_PYTHON, CONSTANTS, DATAFLOW_ONLY, IDENTITIES, is_write
 from simplace.partition.transfers import MemoryTypes
 from simplace.placement.placement import Placement, is_request_granted
 
@@ -66,10 +66,14 @@ class NoKernel(RequestNotGranted):
 
 @dataclass(frozen=True, slots=True)
 class RequestOverruled(RequestNotGranted):
-    """A request lost to that of a colocated node or resource: which one distinguishes two findings."""
+    """A request lost to that of a colocated node or resource: which one distinguishes two findings.
+
+    `assigns` tells that the nodes assign to variables.
+    """
 
     rule: ClassVar[str] = "request-overruled"
     because: str
+    assigns: bool = field(default=False, compare=False)
 
 
 @dataclass(frozen=True, slots=True)
@@ -306,7 +310,8 @@ def _record_ungranted(placement: Placement, nodes: list[int]) -> RequestNotGrant
     because, kind = str(state_reason(placement, reason)), _classify_ungranted(reason)
     own = dict.fromkeys(short_request(placement.graph.requested[node]) for node in nodes)
     if kind is RequestOverruled:
-        return RequestOverruled(*where, _join_requests(own), got, ops, because)
+        assigns = all(is_write(placement.graph.ops[node]) for node in nodes)
+        return RequestOverruled(*where, _join_requests(own), got, ops, because, assigns)
     assert isinstance(reason, why.SoftFallback), "a request that cannot be granted has a fallback"
     request = _join_requests(own) if len(own) > 1 else short_request(reason.request)
     if kind is NoSuchDevice:

@@ -95,4 +95,9 @@ def rank_findings(found: Iterable[Finding]) -> list[Finding]:
 
 def is_folded(finding: Finding) -> bool:
     """Return whether a finding is harmless, and costs next to nothing."""
-    return finding.is_harmless and finding.cost.seconds < _LITTLE_S
+    return finding.is_harmless and not is_dear(finding)
+
+
+def is_dear(finding: Finding) -> bool:
+    """Return whether a finding is known to cost a step a tenth of a millisecond or more."""
+    return finding.cost.seconds >= _LITTLE_S

@@ -101,6 +101,9 @@ def test_a_request_that_another_node_overrules():
     assign = node("set", "Assign", "v", "a", device="/GPU:0")
     (one,) = findings(*WELL, variable, assign)
     assert (one.rule, one.nodes, one.request, one.got) == ("request-overruled", ("set",), "/GPU:0", "CPU:0")
+    assert "assign it outside" in advise_on_finding(one).instead
+    (read,) = findings(*WELL, variable, node("same", "RefIdentity", "v", device="/GPU:0"))
+    assert "tf.identity" in advise_on_finding(read).instead
 
 
 def test_requests_of_one_line_are_one_finding():

@@ -1,7 +1,12 @@
 """The doctor's report in text, as a person reads it."""
 
+import re
+
 from simplace.doctor.silent_failures import LateLogFlag
+from simplace.explain.copy_findings import VariablesFar
+from simplace.explain.finding import StepCost
 from simplace.explain.findings import IdleGpu, NoSuchDevice
+from simplace.explain.waiting_findings import GpuWaits
 from simplace.views.text.doctor_report import doctor_report
 from tests.exports.hostile import NAMES
 
@@ -30,6 +35,22 @@ def test_findings_come_with_what_why_and_instead():
         "\n"
         "what it means: simplace explain --rule doctor/late-log-flag"
     )
+
+
+def test_what_costs_a_step_much_comes_before_warnings_that_may_cost_nothing():
+    def waits(seconds):
+        cost = StepCost(seconds=seconds)
+        return GpuWaits("", "p", (), ("GPU:0",), "copies", (0.5,), (1,), cost=cost)
+
+    far = VariablesFar("", "p", (), ("w",), "CPU:0", "GPU:0", "mm (MatMul)", cost=StepCost(1, 8, 2e-4))
+    idle = IdleGpu("", "", (), ("GPU:1",), 0)
+    shown = doctor_report([LATE, waits(1e-3), far, idle], "x")
+    assert re.findall(r"^(?:warning|note): (\S+)", shown, re.MULTILINE) == [
+        "variables-far", "gpu-waits", "late-log-flag", "idle-gpu"
+    ]  # fmt: skip
+    assert re.findall(r"^\w+: (\S+)", doctor_report([waits(1e-5), LATE], "x"), re.MULTILINE)[1:] == [
+        "late-log-flag", "gpu-waits"
+    ]  # fmt: skip
 
 
 def test_nothing_found():

@@ -1,4 +1,4 @@
-"""The doctor's report in text: findings with their line, the most severe first."""
+"""The doctor's report in text: findings with their line, errors first, then what costs a step most."""
 
 from __future__ import annotations
 
@@ -6,6 +6,7 @@ from collections.abc import Sequence
 
 from simplace.doctor.advice import advise_on_finding
 from simplace.explain.finding import Finding, name_page
+from simplace.explain.placement_findings import is_dear
 from simplace.views.text.finding_list import describe_cost
 from simplace.views.text.lines import wrap_line
 from simplace.views.text.quantities import format_count
@@ -17,11 +18,16 @@ _LEVELS = ("error", "warning", "note")
 def doctor_report(findings: Sequence[Finding], head: str, width: int | None = None) -> str:
     """Return the findings, at most `width` cells wide."""
     count = format_count(len(findings), "finding") if findings else "nothing found"
-    ordered = sorted(findings, key=lambda finding: _LEVELS.index(finding.level))
+    ordered = sorted(findings, key=_rank)
     told = [visible(f"{head}: {count}"), *(_write_finding(finding, width) for finding in ordered)]
     if ordered:
         told.append(wrap_line(f"what it means: simplace explain --rule {name_page(ordered[0].rule)}", width))
     return "\n\n".join(told)
+
+
+def _rank(finding: Finding) -> tuple[bool, bool, bool, int]:
+    """Return where a finding belongs: errors, then what costs much, then warnings, notes, and what is harmless."""
+    return finding.level != "error", finding.is_harmless, not is_dear(finding), _LEVELS.index(finding.level)
 
 
 def _write_finding(finding: Finding, width: int | None) -> str:
