@@ -84,6 +84,12 @@ def measure_layout(figure: Figure, style: Style = SCREEN) -> Layout:
     return Layout(through, crossed, overlaps, _measure_empty(_find_page(laid), filled), _find_smallest(laid), in_order)
 
 
+def measure_chart(dot: str) -> Layout:
+    """Return the size of the smallest text of a chart; its bars and labels have no lines, and stand where time says."""
+    laid = json.loads(run_graphviz(dot, "json", _INCH, 60))
+    return Layout(0, 0, 0, 0.0, _find_smallest(laid), True)
+
+
 def _is_in_order(devices: Sequence[Box]) -> bool:
     """Return whether each device is right of those before it that stand in its row, and not above any."""
     return all(
