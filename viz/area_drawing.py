@@ -7,7 +7,7 @@ from itertools import groupby
 from math import ceil, floor, log2
 
 from viz.area import Area, AreaChart, Band
-from viz.canvas import Canvas, axis_width, enlarge_text, page_height, wrap_caption
+from viz.canvas import Canvas, axis_width, enlarge_text, heading_height, page_height, wrap_caption
 from viz.figure import Group
 from viz.names import elide, visible
 from viz.palette import band_fill, blend, look
@@ -16,7 +16,7 @@ from viz.stack import Piece, cut_columns, find_pieces, find_room, split_pieces
 from viz.style import SCREEN, Style
 from viz.time_axis import spell, ticks
 
-_TOP, _HEAD, _GAP, _BELOW = 46.0, 16.0, 14.0, 22.0
+_HEAD, _GAP, _BELOW = 16.0, 14.0, 22.0
 # Points: the height of a panel by itself, and on a page of a fixed height.
 _PANEL, _LOWEST, _HIGHEST = 120.0, 64.0, 320.0
 _LEFT, _RIGHT, _KEY = 62.0, 18.0, 250.0
@@ -60,7 +60,7 @@ class _Drawing:
         self.width = whole - self.key
         self.count = max(1, int(self.width / _COLUMN))
         self.letters = int((_LEFT + self.width + self.key) / (self.normal * _LETTER))
-        self.captions = wrap_caption(chart.caption, self.letters)
+        self.captions = wrap_caption(chart.caption, self.letters) if style.has_heading else []
         self.areas, self.panel = self._choose_panels()
         if len(self.areas) < len(chart.areas):
             self.captions = wrap_caption(self._say_left(), self.letters)
@@ -81,10 +81,8 @@ class _Drawing:
 
     def dot(self) -> str:
         room = self.canvas.width - 16
-        self.canvas.text(8, 13, elide(visible(self.chart.title), int(room / 8)), room, size=13, bold=True)
-        faint = self.style.faint_ink
-        for i, line in enumerate(self.captions):
-            self.canvas.text(8, 30 + i * self.normal * _LEADING, line, room, size=self.normal, colour=faint)
+        step, faint = self.normal * _LEADING, self.style.faint_ink
+        self.canvas.heading(self.chart.title, self.captions, room, size=self.normal, step=step)
         y = self.top
         for area in self.areas:
             _Panel(self, area, y).draw()
@@ -98,12 +96,13 @@ class _Drawing:
     @property
     def top(self) -> float:
         """Return where the first panel begins."""
-        return _TOP + (len(self.captions) - 1) * self.normal * _LEADING
+        return heading_height(self.style, len(self.captions), self.normal * _LEADING)
 
     def _say_left(self) -> str:
-        """Return the caption, with the panels that the page has no room for."""
+        """Return the caption, where there is one, with the panels that the page has no room for."""
         left = [area.title.partition(": ")[0] for area in self.chart.areas if area not in self.areas]
-        return f"{self.chart.caption}; no room for {', '.join(left)}"
+        said = f"no room for {', '.join(left)}"
+        return f"{self.chart.caption}; {said}" if self.style.has_heading else said
 
 
 class _Panel:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from math import ceil, inf
 
 from graphviz import Digraph
@@ -9,6 +10,8 @@ from graphviz import Digraph
 from viz import labels
 from viz.names import elide, visible
 from viz.style import Style, fitted, page_of
+
+_TITLE, _BARE = 46.0, 6.0  # points: the height of a title with a line below it, and what is left without any
 
 
 class Canvas:
@@ -71,6 +74,15 @@ class Canvas:
         look_of = {"style": "", "fontsize": f"{size:g}", "fontcolor": colour or self._style.ink}
         self.box(x, y - size / 2, room, size, "none", label=label, tooltip=text, **look_of)
 
+    def heading(self, title: str, lines: Sequence[str], room: float, *, size: float, step: float) -> None:
+        """Write a title with faint lines below it at the top; the lines alone in a style without headings."""
+        first = _BARE + step / 2
+        if self._style.has_heading:
+            self.text(8, 13, elide(visible(title), int(room / 8)), room, size=13, bold=True)
+            first = _TITLE - 16.0
+        for i, line in enumerate(lines):
+            self.text(8, first + i * step, line, room, size=size, colour=self._style.faint_ink)
+
     def box(self, x: float, y: float, width: float, height: float, fill: str, **extra: str) -> None:
         """Draw a box with its upper left corner at `x` and `y`; `extra` are Graphviz attributes, a tooltip any text."""
         self._serial += 1
@@ -94,6 +106,15 @@ def enlarge_text(style: Style, points: float) -> float:
 def page_height(style: Style) -> float:
     """Return how high a drawing may be so that its text keeps its size on the style's page: infinity for any."""
     return style.height * 72 / style.scale if style.widths and style.height else inf
+
+
+def heading_height(style: Style, lines: int, step: float) -> float:
+    """Return the height of a title with so many lines below it; in a style without headings, that of the lines.
+
+    >>> heading_height(Style(""), 2, 14.0), heading_height(Style("", has_heading=False), 0, 14.0)
+    (60.0, 6.0)
+    """
+    return _TITLE + max(lines - 1, 0) * step if style.has_heading else _BARE + lines * step
 
 
 def axis_width(style: Style, margins: float, natural: float = 960.0) -> float:

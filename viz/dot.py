@@ -98,7 +98,7 @@ def _graph_attributes(figure: Figure, style: Style) -> dict[str, str]:
         attributes |= {"fontcolor": style.ink}
     lines = write_heading(figure, style)
     if lines:
-        attributes |= {"label": label(lines, "left"), "labelloc": "b" if style.below else "t", "labeljust": "l"}
+        attributes |= {"label": label(lines, "left"), "labelloc": "t", "labeljust": "l"}
     return attributes
 
 

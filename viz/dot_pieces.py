@@ -119,7 +119,6 @@ def cluster_attributes(group: Group, style: Style) -> dict[str, str]:
         "color": found.line,
         "penwidth": f"{found.width:g}",
         "margin": "16",
-        **({"labelloc": "t"} if style.below else {}),
     }
 
 
@@ -134,7 +133,6 @@ def frame_attributes(title: str, style: Style) -> dict[str, str]:
         "color": style.faint_ink,
         "penwidth": "1.2",
         "margin": "10",
-        **({"labelloc": "t"} if style.below else {}),
     }
 
 

@@ -15,7 +15,7 @@ from math import isinf
 
 from viz import labels
 from viz.bar_labels import LETTER, BarLabels, Entry
-from viz.canvas import Canvas, axis_width, enlarge_text, page_height, wrap_caption
+from viz.canvas import Canvas, axis_width, enlarge_text, heading_height, page_height, wrap_caption
 from viz.gantt import Bar, BarKind, Gantt, Track, keep_tracks
 from viz.names import elide, visible
 from viz.palette import DeviceLook, blend, look, no_device
@@ -25,7 +25,6 @@ from viz.time_axis import spell, ticks
 _TRACK, _BAR = 20.0, 15.0
 _TRACK_TIGHT, _BAR_TIGHT = 17.5, 13.5
 _HEAD = 20.0
-_TOP = 46.0
 _CAPTION = 14.0  # points: a further line of the caption
 _RIGHT = 18.0
 _HAIR = 0.7  # points: the narrowest bar that is drawn by itself
@@ -45,7 +44,8 @@ def to_dot(gantt: Gantt, style: Style = SCREEN) -> str:
     brief = _shorten_chart(gantt)
     order = sorted(range(len(gantt.tracks)), key=lambda track: (_measure_work(gantt, track), -track))
     for left in range(max(len(order), 1)):
-        drawing = _Drawing(_leave_out(brief, order[:left]), style, is_tight=True)
+        chart, said = _leave_out(brief, order[:left])
+        drawing = _Drawing(chart, style, said, is_tight=True)
         if drawing.height <= page_height(style):
             break
     return drawing.dot()
@@ -65,15 +65,12 @@ def _measure_work(gantt: Gantt, track: int) -> float:
     return sum((bar.end - bar.start) * bar.rows for bar in gantt.bars if bar.track <= track < bar.track + bar.rows)
 
 
-def _leave_out(gantt: Gantt, left: Sequence[int]) -> Gantt:
-    """Return a chart without some tracks, whose caption says so."""
+def _leave_out(gantt: Gantt, left: Sequence[int]) -> tuple[Gantt, str]:
+    """Return a chart without some tracks, and a line that says so."""
     work = [_measure_work(gantt, track) for track in range(len(gantt.tracks))]
     share = sum(work[track] for track in left) / (sum(work) or 1)
     said = f"no room for {len(left)} of {len(work)} tracks, which do {share:.0%} of the work"
-    if not left:
-        return gantt
-    kept = keep_tracks(gantt, set(range(len(work))).difference(left))
-    return replace(kept, caption="\n".join(filter(None, (gantt.caption, said))))
+    return (keep_tracks(gantt, set(range(len(work))).difference(left)), said) if left else (gantt, "")
 
 
 def merged(bars: Sequence[Bar], least: float) -> list[Bar]:
@@ -107,7 +104,7 @@ def merged(bars: Sequence[Bar], least: float) -> list[Bar]:
 
 
 class _Drawing:
-    def __init__(self, gantt: Gantt, style: Style, is_tight: bool = False) -> None:
+    def __init__(self, gantt: Gantt, style: Style, left_out: str = "", is_tight: bool = False) -> None:
         self.gantt = gantt
         self.style = style
         self.is_tight = is_tight
@@ -122,8 +119,9 @@ class _Drawing:
         self.page = self.left + self.width + _RIGHT
         self.rows: list[float] = []  # the top of each track, downwards from 0
         self.heads: list[tuple[float, str]] = []
-        self.captions = wrap_caption(gantt.caption, int((self.page - 16) / (self.normal * 0.6)))
-        self.top = _TOP + _CAPTION * (len(self.captions) - 1)
+        caption = "\n".join(filter(None, (gantt.caption if style.has_heading else "", left_out)))
+        self.captions = wrap_caption(caption, int((self.page - 16) / (self.normal * 0.6))) if caption else []
+        self.top = heading_height(style, len(self.captions), _CAPTION)
         self.bottom = self._place_rows()
         self.legend = self._legend_rows(self.page)
         self.bars = merged(gantt.bars, self.end / self.width * _HAIR)
@@ -197,9 +195,7 @@ class _Drawing:
 
     def _titles(self) -> None:
         room = self.left + self.width
-        self._text(8, 13, elide(visible(self.gantt.title), int(room / 8)), room, size=13, bold=True)
-        for i, line in enumerate(self.captions):
-            self._text(8, 30 + _CAPTION * i, line, room, size=self.normal, colour=self.style.faint_ink)
+        self.canvas.heading(self.gantt.title, self.captions, room, size=self.normal, step=_CAPTION)
 
     def _stripes(self) -> None:
         for i, y in enumerate(self.rows):

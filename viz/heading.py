@@ -10,28 +10,26 @@ from viz.names import elide, visible
 from viz.shape import estimate_size
 from viz.style import Style
 
-_TITLE_LIMIT, _CAPTION_LIMIT, _BELOW_LIMIT, _ROOMY_LIMIT = 120, 120, 72, 105
+_TITLE_LIMIT, _CAPTION_LIMIT = 120, 120
 _TITLE_LETTER, _TITLE_LEAST = 9.6, 30  # points a letter of a title takes, and letters in a line of it at least
 _CAPTION_LETTER, _CAPTION_LEAST = 5.6, 50
-_BELOW_LETTER = 6.4  # points a letter of a description takes
 
 
 def write_heading(figure: Figure, style: Style, room: float | None = None) -> list[str]:
-    """Return the lines of title, description (where the style has it) and caption, about as wide as the figure.
+    """Return the lines of title and caption, about as wide as the figure; none in a style without a heading.
 
     `room` is that width in points; without one it is estimated.
     """
+    if not style.has_heading:
+        return []
     lines = []
-    most = (_BELOW_LIMIT if room is None else _ROOMY_LIMIT) if style.below else _CAPTION_LIMIT
-    least, below = (_CAPTION_LEAST, most) if room is None else (0, min(int(room / _BELOW_LETTER), most))
+    least = _CAPTION_LEAST if room is None else 0
     room = estimate_size(figure, style)[0] if room is None else room
-    limit = min(most, max(int(room / _CAPTION_LETTER), least))
+    limit = min(_CAPTION_LIMIT, max(int(room / _CAPTION_LETTER), least))
     title = elide(visible(figure.title), _TITLE_LIMIT)
     letters = max(int(room / _TITLE_LETTER), _TITLE_LEAST)
     for line in wrap(title, letters) if least else _wrap_evenly(title, letters):
         lines.append(f'<font point-size="15">{bold(text(line, len(line)))}</font>')
-    if style.below and figure.description:
-        lines += [small(text(line, _CAPTION_LIMIT), style.ink, 11) for line in wrap(figure.description, below)]
     if figure.caption:
         lines += [small(text(line, limit), style.faint_ink, 10) for line in _wrapped(figure.caption, limit)]
     return lines

@@ -41,7 +41,6 @@ def add_legend(
         style="solid",
         color=style.frame,
         margin="8",
-        **({"labelloc": "t"} if style.below else {}),
     )
     if direction(figure, style) == "right":
         _add_strip(graph, cluster, samples, figure, style)

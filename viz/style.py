@@ -1,4 +1,4 @@
-"""The looks that a drawing may have: colours of the page, its size in print, where its caption stands."""
+"""The looks that a drawing may have: colours of the page, its size in print, whether it has a heading."""
 
 from __future__ import annotations
 
@@ -18,9 +18,9 @@ class Style:
     `text` is the size in points that a node's label should have, as long as the drawing is no wider than one of
     `widths` (inches, narrowest first; () for any) and no higher than `height` (0 for any). `enlarges` lets a drawing
     that is smaller than its page grow to fill it. `aspect` is the wanted width over height, `boxes` how many nodes such
-    a page takes, and `fewest` how many are left at least where fewer would make text larger. `below` puts title and
-    caption under the drawing. No text is smaller than `least` points where a node's label has the wanted size. `pad`
-    are points around a drawing before it is scaled.
+    a page takes, and `fewest` how many are left at least where fewer would make text larger. Without `has_heading`,
+    title and caption are left to what surrounds the drawing. No text is smaller than `least` points where a node's
+    label has the wanted size. `pad` are points around a drawing before it is scaled.
     """
 
     name: str
@@ -38,7 +38,7 @@ class Style:
     aspect: float = 1.4
     boxes: int = 40
     fewest: int = 1
-    below: bool = False
+    has_heading: bool = True
     least: float = 0.0
     pad: float = 10.8
     is_dark: bool = False
@@ -64,7 +64,8 @@ SCREEN = Style("screen")
 STYLES: Mapping[str, Style] = {
     "screen": SCREEN,
     "paper": Style(
-        "paper", text=8.0, widths=(10 / 3, 7.0), height=9.25, aspect=1.0, boxes=24, below=True, least=7.0, pad=1.5
+        "paper", text=8.0, widths=(10 / 3, 7.0), height=9.25, aspect=1.0, boxes=24, least=7.0, pad=1.5,
+        has_heading=False,
     ),
     "slide": Style(
         "slide", text=14.0, widths=(40 / 3,), height=7.5, enlarges=True, aspect=1.85, boxes=8, fewest=4, least=12.0

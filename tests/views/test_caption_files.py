@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from pathlib import Path
 
 import pytest
@@ -18,7 +19,10 @@ def test_a_figure_for_print_has_its_caption_as_text_and_for_latex(tmp_path: Path
     assert sorted(path.name for path in tmp_path.iterdir()) == ["a_b.svg", "a_b.tex", "a_b.txt"]
     text, latex = ((tmp_path / f"a_b{ending}").read_text() for ending in (".txt", ".tex"))
     assert text.startswith("The same ops on 2 GPUs: 6 copies, ≥ 1 KiB per step. Placement of the graph world")
-    assert latex.startswith("\\caption[The same ops on 2 GPUs: 6 copies, ≥ 1 KiB per step]{")
+    assert latex.startswith("\\caption[The same ops on 2 GPUs: 6 copies, $\\geq$ 1 KiB per step]{")
+    drawing = re.sub(r"<(title|desc|metadata).*?</\1>", "", (tmp_path / "a_b.svg").read_text(), flags=re.DOTALL)
+    assert "GPU:1" in drawing
+    assert not any(words in drawing for words in ("6 copies", "TensorFlow", "not drawn"))
 
 
 def test_another_style_has_no_caption_beside_it(tmp_path: Path) -> None:

@@ -53,6 +53,17 @@ def test_a_page_without_room_leaves_out_the_lightest_panels_and_says_so() -> Non
     assert f"c; no room for {', '.join(f'GPU:{i}' for i in left)}" in dot
 
 
+def test_print_has_no_title_but_what_is_left_out() -> None:
+    few, many = (
+        AreaChart("the title", "the caption", tuple(Area(f"GPU:{i}: x", (LAYER,)) for i in range(n))) for n in (1, 20)
+    )
+    dots = [to_dot(chart, STYLES["paper"]) for chart in (few, many)]
+    assert [[words in dot for words in ("the title", "the caption", "no room for")] for dot in dots] == [
+        [False, False, False],
+        [False, False, True],
+    ]
+
+
 def test_a_peak_that_lasts_no_time_is_added_up() -> None:
     bands = (((0.0, 1.0), (2.0, 9.0), (2.0, 3.0)), ((0.0, 5.0), (2.0, 5.0), (2.0, 0.0)))
     assert add_up(bands) == [(0.0, (1.0, 5.0)), (2.0, (9.0, 5.0)), (2.0, (3.0, 0.0))]

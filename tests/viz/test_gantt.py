@@ -110,6 +110,17 @@ def test_a_page_without_room_leaves_out_the_tracks_that_do_least() -> None:
     assert '"two' not in dot
 
 
+def test_print_has_no_title_but_what_is_left_out() -> None:
+    tracks = tuple(Track(f"track {i}", "GPU") for i in range(60))
+    few, many = (Gantt("the title", "the caption", tracks[:n], tuple(Bar(i, 0, 1, "op") for i in range(n)))
+                 for n in (2, 60))  # fmt: skip
+    dots = [to_dot(chart, STYLES["paper"]) for chart in (few, many)]
+    assert [[words in dot for words in ("the title", "the caption", "no room for")] for dot in dots] == [
+        [False, False, False],
+        [False, False, True],
+    ]
+
+
 def test_more_is_written_where_it_has_room() -> None:
     bars = [Bar(0, 0, 9, "MatMul", more="A MatMul"), Bar(0, 9, 12, "MatMul", more="A MatMul")]
     assert list_texts(bars, 12) == (["A MatMul", "MatMul"], [])

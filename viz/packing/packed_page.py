@@ -31,7 +31,6 @@ class Page:
     height: float
     heading: tuple[str, ...]
     heading_size: PointSize
-    heading_top: float
     top: float
     left: float
     wiring: Wiring
@@ -131,16 +130,14 @@ def _stack(measured: MeasuredParts, style: Style, wiring: Wiring, width: float) 
     width = max(width, heading_size[0])
     tall = wiring.arrangement.size[1] * UNIT
     legend = _measure_legend(measured.samples, width)
-    head = heading_size[1] + _GAP if heading else 0.0
-    top = 0.0 if style.below else head
+    top = heading_size[1] + _GAP if heading else 0.0
     end = top + tall + (_GAP + legend if legend else 0.0)
     box = (0.0, top + tall + _GAP, width, top + tall + _GAP + legend) if legend else (0.0, 0.0, 0.0, 0.0)
     return Page(
         width,
-        end + (head if style.below else 0.0),
+        end,
         heading,
         heading_size,
-        end + _GAP if style.below else 0.0,
         top,
         (width - wiring.arrangement.size[0] * UNIT) / 2,
         wiring,

@@ -75,7 +75,7 @@ class _Writer:
             attributes |= {"fontcolor": style.ink}
         if page.heading:
             wide, high = page.heading_size
-            place = (0.0, page.heading_top, wide, page.heading_top + high)
+            place = (0.0, 0.0, wide, high)
             attributes |= {"label": label(page.heading, "left"), "labeljust": "l", **self._label_place(place)}
         return attributes
 

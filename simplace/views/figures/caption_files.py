@@ -12,7 +12,10 @@ from viz.names import visible
 _MARK = "caption made by simplace"  # in the last line; a file without it is not replaced
 _SPECIAL = re.compile(r"[\\{}$&#%_^~]")
 _COMMANDS = {"\\": r"\textbackslash{}", "^": r"\textasciicircum{}", "~": r"\textasciitilde{}"}
-_SIGNS = {"×": r"$\times$", "…": r"\ldots{}", "→": r"$\rightarrow$", "µ": r"$\mu$", "·": r"$\cdot$"}
+_SIGNS = {
+    "×": r"$\times$", "…": r"\ldots{}", "→": r"$\rightarrow$", "µ": r"$\mu$", "·": r"$\cdot$", "±": r"$\pm$",
+    "≥": r"$\geq$", "≤": r"$\leq$",
+}  # fmt: skip
 
 
 def write_captions(title: str, description: str, caption: str, figure: str | Path) -> list[Path]:

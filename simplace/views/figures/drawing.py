@@ -63,7 +63,7 @@ def fit_boxes(make: Callable[[int], Figure], style: str, limit: int) -> Figure:
 
 def write_beside(what: Figure | Gantt | AreaChart, file: str | Path, style: str) -> list[Path]:
     """Write the caption of a figure for print beside it, and return the files written, [] for another style."""
-    if not style_of(style).below or not Path(file).is_file():
+    if style_of(style).has_heading or not Path(file).is_file():
         return []
     return write_captions(what.title, what.description, what.caption, file)
 
