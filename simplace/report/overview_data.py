@@ -12,12 +12,12 @@ from simplace.placement.placement import Placement
 from simplace.report.interning import Interner
 from simplace.report.packed_sentences import FIRST
 from simplace.result import Placed
-from simplace.views.figures.drawn_graph import DrawnGraph
+from simplace.views.figures.boxes import BoxPaths
 from simplace.views.figures.folding import LEFT_OUT
 from simplace.views.figures.overview_figure import choose_overview_boxes
 from simplace.views.figures.overview_title import write_message
 from simplace.views.figures.placement_figure import device_group
-from simplace.views.figures.step_parts import StepPart, find_parts
+from simplace.views.figures.step_parts import StepPart
 
 NONE = -1  # stands for no place, and for no part: that of ops without tensors
 _OTHER = "ops without tensors"
@@ -30,14 +30,14 @@ def overview_data(placed: Placed, numbers: Mapping[str, int], texts: Interner[st
     text. A place has several "devices" where they are alike.
     """
     placement = placed.placement
-    graph = DrawnGraph.of(placement)
-    parts = find_parts(graph)
-    alike, is_few = choose_overview_boxes(placed, graph, parts)
+    drawn = BoxPaths.of(placement)
+    graph, parts = drawn.graph, drawn.parts
+    alike, is_few = choose_overview_boxes(placed)
     families = _list_families(placement, alike.devices, numbers)
     place_of = {name: i for i, family in enumerate(families) for name in family}
     nodes = range(FIRST, len(placement.graph))
     return {
-        "message": "" if placement.refusal is not None else write_message(placed, graph, parts),
+        "message": "" if placement.refusal is not None else write_message(placed),
         "places": [_describe_place(placed, family, numbers) for family in families],
         "parts": [{"label": box.label, "detail": box.detail, "kind": box.kind} for box in alike.boxes if not is_few],
         "place": [place_of.get(placement.device(node), NONE) for node in nodes],

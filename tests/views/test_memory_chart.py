@@ -30,7 +30,9 @@ def test_a_panel_per_device_with_its_peak_and_what_holds_it_by_scope() -> None:
         constant("a", (256,), "/gpu:0"), node("net/one/b", "Neg", "a"), node("net/two/c", "Sqrt", "net/one/b"),
         node("net/two/d", "AddV2", "net/one/b", "net/two/c"),
     )  # fmt: skip
-    (area,) = memory_chart(schedule).areas
+    chart = memory_chart(schedule)
+    (area,) = chart.areas
+    assert chart.title == "world: up to 3 KiB on GPU:0"
     assert area.title == "GPU:0: up to 3 KiB"
     assert area.heading.startswith("at the peak, ")
     assert area.heading.endswith(": 3 KiB")

@@ -109,6 +109,7 @@ def test_control_edges_of_a_small_graph_are_drawn() -> None:
 
 def test_refused_placement_shows_what_could_not_be_placed() -> None:
     figure = draw(place(constant("c", (2,), "/cpu:0"), node("bad", "Relu", "c", device="/gpu:7"), soft=False))
+    assert figure.title == "TensorFlow refuses world"
     assert "refuses" in figure.caption
     bad = next(one for one in figure.nodes if one.sublabel == "bad")
     assert (bad.group, bad.requested) == (None, "GPU:7")
@@ -119,6 +120,12 @@ def test_refused_constant_is_not_drawn_with_a_node_that_was_not_reached() -> Non
     lines += [constant("bad", (2,), "/gpu:7"), node("later", "Relu", "bad")]
     figure = draw(place(*lines, soft=False))
     assert [one.sublabel for one in figure.nodes if one.requested] == ["bad"]
+
+
+def test_the_title_says_how_the_step_is_spread_and_the_caption_what_it_is() -> None:
+    figure = draw(graphs.towers(2))
+    assert figure.title == "The same ops on 2 GPUs: 6 copies, ≥ 1 KiB per step"
+    assert figure.caption == "world · 6 copies between devices, ≥ 1 KiB · 15 nodes"
 
 
 def test_idle_devices_are_named() -> None:

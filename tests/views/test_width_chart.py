@@ -63,8 +63,9 @@ def test_what_runs_and_what_waits_are_two_panels_with_a_band_per_device_that_wor
             heading="ops that wait at once",
         ),
     )
-    assert chart.title == "world: parallelism over 3 ms"
-    assert "at most 2 ops at once on CPU:0; textbook executor, inter-op 2 a device" in chart.description
+    assert chart.title == "world: up to 2 threads and streams busy at once"
+    assert chart.caption.startswith("parallelism over 3 ms; ")
+    assert "at most 2 ops at once on CPU:0; parallelism over 3 ms; textbook executor, " in chart.description
 
 
 def test_many_devices_are_two_panels_as_well() -> None:

@@ -55,10 +55,16 @@ class BoxPaths:
     @cached_property
     def paths(self) -> dict[int, Path]:
         """Map each node that is drawn by itself to its path."""
-        graph, roles = self.graph, find_parts(self.graph)
+        graph = self.graph
         return {
-            node: _build_path(graph.placement, node, graph.paths, graph.home, roles[node]) for node in graph.keepers
+            node: _build_path(graph.placement, node, graph.paths, graph.home, self.parts[node])
+            for node in graph.keepers
         }
+
+    @cached_property
+    def parts(self) -> dict[int, StepPart]:
+        """Map each node that is drawn by itself to its part of a step."""
+        return find_parts(self.graph)
 
     @cached_property
     def _devices(self) -> dict[int, str]:

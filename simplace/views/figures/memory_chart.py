@@ -36,9 +36,9 @@ def memory_chart(
     families = _fold_alike(choose_bands(schedule, drawn, resize))
     areas = tuple(_make_area(schedule, family) for family in families)
     placement = schedule.placement
-    title = f"{placement.program.title}: memory over {format_makespan(schedule)}"
+    title = f"{placement.program.title}: {_tell_peak(schedule, uses)}"
     caption = _write_caption(schedule, uses, drawn)
-    said = f"{describe_placement(Placed(placement), 'Simulated memory')} {caption[:1].upper()}{caption[1:]}."
+    said = f"{describe_placement(Placed(placement), 'Simulated memory')} {title}; {caption}."
     return AreaChart(title, caption, areas, schedule.trace.makespan / 1e9, _format_amount, said)
 
 
@@ -82,14 +82,20 @@ def _make_area(schedule: Schedule, family: Sequence[DeviceBands]) -> Area:
     )
 
 
-def _write_caption(schedule: Schedule, uses: Sequence[MemoryUse], drawn: Sequence[MemoryUse]) -> str:
-    devices = schedule.placement.devices.by_name
+def _tell_peak(schedule: Schedule, uses: Sequence[MemoryUse]) -> str:
+    """Return the largest peak of all devices."""
     peak = max(uses, key=lambda use: use.peak, default=None)
     if peak is None or not peak.peak:
         return "no device has live tensors"
+    of = f" of {format_bytes(peak.limit)}" if peak.limit else ""
+    return f"up to {format_bytes(peak.peak)}{of} on {schedule.placement.devices.by_name[peak.device].short}"
+
+
+def _write_caption(schedule: Schedule, uses: Sequence[MemoryUse], drawn: Sequence[MemoryUse]) -> str:
+    devices = schedule.placement.devices.by_name
     small = [f"{devices[use.device].short} {format_bytes(use.peak)}" for use in uses if use.peak and use not in drawn]
     parts = [
-        f"largest peak {format_bytes(peak.peak)} on {devices[peak.device].short}",
+        f"memory over {format_makespan(schedule)}",
         f"costs {schedule.estimated.model.name}",
         *([f"not drawn: {', '.join(small)}"] if small else []),
     ]

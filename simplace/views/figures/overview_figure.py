@@ -12,9 +12,8 @@ from simplace.result import Placed
 from simplace.views.figures.acyclic_groups import Ends, has_cycle
 from simplace.views.figures.alike_devices import Alike, figure_boxes, fold_alike
 from simplace.views.figures.box_edges import box_edges, without_implied
-from simplace.views.figures.boxes import Box, group_into_boxes
+from simplace.views.figures.boxes import Box, BoxPaths, group_into_boxes
 from simplace.views.figures.captions import describe_placement
-from simplace.views.figures.drawn_graph import DrawnGraph
 from simplace.views.figures.overview_title import write_message
 from simplace.views.figures.part_boxes import MOST_BOXES, make_part_boxes
 from simplace.views.figures.placement_figure import (
@@ -24,11 +23,8 @@ from simplace.views.figures.placement_figure import (
     placement_figure,
     what_is_copied,
     write_caption,
-    write_title,
 )
-from simplace.views.figures.step_parts import StepPart, find_parts
-from simplace.views.text.quantities import format_count
-from simplace.views.text.traffic_phrases import format_volume, list_traffic, name_member
+from simplace.views.text.traffic_phrases import format_volume, name_member
 from viz import Edge, Figure, Node
 
 _FEW = 16  # ops: so many are drawn one by one
@@ -45,46 +41,42 @@ def overview_figure(placed: Placed, limit: int = MOST) -> Figure:
     """
     if placed.placement.refusal is not None:
         return replace(placement_figure(placed, limit), arrangement="rows")
-    graph = DrawnGraph.of(placed.placement)
-    parts = find_parts(graph)
-    title, lead = write_message(placed, graph, parts), [write_title(placed), *list_traffic(placed.traffic)]
-    alike, is_few = choose_overview_boxes(placed, graph, parts, limit)
+    alike, is_few = choose_overview_boxes(placed, limit)
     if is_few:
-        return replace(draw_boxes(placed, alike, title, lead), arrangement="rows")
-    return _draw_parts(placed, alike, title, lead)
+        return replace(draw_boxes(placed, alike), arrangement="rows")
+    return _draw_parts(placed, alike)
 
 
 def overview_boxes(placed: Placed, limit: int = MOST) -> Alike:
     """Return the boxes of `overview_figure`."""
     if placed.placement.refusal is not None:
         return figure_boxes(placed, limit)
-    graph = DrawnGraph.of(placed.placement)
-    return choose_overview_boxes(placed, graph, find_parts(graph), limit)[0]
+    return choose_overview_boxes(placed, limit)[0]
 
 
-def choose_overview_boxes(
-    placed: Placed, graph: DrawnGraph, parts: dict[int, StepPart], limit: int = MOST
-) -> tuple[Alike, bool]:
+def choose_overview_boxes(placed: Placed, limit: int = MOST) -> tuple[Alike, bool]:
     """Return the boxes, and whether each is one op."""
-    few = _fold_few(placed, graph, min(limit, _FEW))
-    return (_choose_part_boxes(placed, graph, parts, limit), False) if few is None else (few, True)
+    few = _fold_few(placed, min(limit, _FEW))
+    return (_choose_part_boxes(placed, limit), False) if few is None else (few, True)
 
 
-def _choose_part_boxes(placed: Placed, graph: DrawnGraph, parts: dict[int, StepPart], limit: int) -> Alike:
+def _choose_part_boxes(placed: Placed, limit: int) -> Alike:
     """Return the parts of a step on each device, in at most `limit` boxes, or one box a device where these are more."""
+    drawn = BoxPaths.of(placed.placement)
     for room in range(MOST_BOXES, 0, -1):
-        alike = _fold(placed, *make_part_boxes(graph, parts, room))
+        alike = _fold(placed, *make_part_boxes(drawn.graph, drawn.parts, room))
         if len(alike.boxes) <= limit:
             break
     return alike
 
 
-def _fold_few(placed: Placed, graph: DrawnGraph, limit: int) -> Alike | None:
+def _fold_few(placed: Placed, limit: int) -> Alike | None:
     """Return a box an op, None where that makes more than `limit` boxes."""
-    devices = {placed.placement.device(node) for node in graph.keepers}
-    if len(graph.keepers) > limit * max(len(devices) - 1, 1):
+    keepers = BoxPaths.of(placed.placement).graph.keepers
+    devices = {placed.placement.device(node) for node in keepers}
+    if len(keepers) > limit * max(len(devices) - 1, 1):
         return None
-    found = _fold(placed, *group_into_boxes(placed.placement, len(graph.keepers)))
+    found = _fold(placed, *group_into_boxes(placed.placement, len(keepers)))
     return found if len(found.boxes) <= limit else None
 
 
@@ -93,19 +85,18 @@ def _fold(placed: Placed, made: list[Box], box_of: dict[int, int]) -> Alike:
     return fold_alike(placed.placement, made, box_of, copied=copied)
 
 
-def _draw_parts(placed: Placed, alike: Alike, title: str, lead: list[str]) -> Figure:
+def _draw_parts(placed: Placed, alike: Alike) -> Figure:
     found = box_edges(placed.placement, placed.copies, alike.box_of, alike.drawn, alike.stands_for)
     bundles = _bundle_copies(placed, alike)
-    if outside := len(placed.step_copies) - sum(map(len, bundles)):
-        lead = [*lead, f"not drawn: {format_count(outside, 'copy')} where nothing else runs"]
+    undrawn = len(placed.step_copies) - sum(map(len, bundles))
     ends = {(one.source, target) for one in found.transfers for target in one.targets}
     local = {(a, b): count for (a, b), count in found.data.items() if _is_local(alike, a, b)}
     data = without_implied(local, set(local) | ends)
     copies = _draw_bundles(bundles, alike, set(data))
     bars, arms = _draw_collectives(placed, alike)
     return Figure(
-        title=title,
-        caption=write_caption(placed, alike, (len(local) - len(data), sum(found.control.values())), lead),
+        title=write_message(placed),
+        caption=write_caption(placed, alike, (len(local) - len(data), sum(found.control.values())), undrawn),
         groups=draw_devices(placed, alike),
         nodes=(*draw_nodes(placed, alike), *bars),
         edges=(

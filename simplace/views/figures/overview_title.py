@@ -10,8 +10,9 @@ from simplace.graph.dtypes import DataType
 from simplace.graph.op_kinds import DATAFLOW_ONLY, is_write
 from simplace.program.known_names import strip_number
 from simplace.result import Placed
+from simplace.views.figures.boxes import BoxPaths
 from simplace.views.figures.drawn_graph import DrawnGraph
-from simplace.views.figures.placement_figure import was_granted
+from simplace.views.figures.granted_requests import was_granted
 from simplace.views.figures.step_parts import StepPart
 from simplace.views.text.quantities import format_count
 from simplace.views.text.tables import shorten_device
@@ -25,9 +26,13 @@ _FEW, _FEW_ELSEWHERE, _FEW_ALIKE = 3, 0.2, 0.05
 _SPLITS = frozenset({"Split", "SplitV", "StridedSlice", "Slice", "Unpack"})
 
 
-def write_message(placed: Placed, graph: DrawnGraph, parts: Mapping[int, StepPart]) -> str:
+def write_message(placed: Placed) -> str:
     """Return what a figure says: on which devices a step runs, how it is split over them, and what it sends."""
     placement = placed.placement
+    if placement.refusal is not None:
+        return f"TensorFlow refuses {placed.title}"
+    drawn = BoxPaths.of(placement)
+    graph, parts = drawn.graph, drawn.parts
     counts = Counter(decision.device for decision in placement.decisions.values())
     if not counts:
         return placed.title

@@ -26,22 +26,34 @@ def parallelism_chart(schedule: Schedule) -> AreaChart:
     """
     placement = schedule.placement
     widths = [width for width in schedule.widths if width.running]
-    title = f"{placement.program.title}: parallelism over {format_makespan(schedule)}"
-    caption = describe_settings(schedule)
+    caption = f"parallelism over {format_makespan(schedule)}; {describe_settings(schedule)}"
     short = placement.devices.by_name
     widest = [f"at most {format_count(w.widest, 'op')} at once on {short[w.device].short}" for w in widths]
     found = "; ".join(widest) or "nothing takes time"
     said = f"{describe_placement(Placed(placement), 'Simulated parallelism')} {found}; {caption}."
-    areas = (_draw_running(schedule, widths), _draw_waiting(schedule, widths)) if widths else ()
+    busy = tuple((time, sum(amounts)) for time, amounts in add_up([_list_points(width.working) for width in widths]))
+    title = f"{placement.program.title}: {_tell_most(busy)}"
+    areas = (_draw_running(schedule, widths, busy), _draw_waiting(schedule, widths)) if widths else ()
     return AreaChart(title, caption, areas, schedule.trace.makespan / 1e9, description=said, least=1.0)
 
 
-def _draw_running(schedule: Schedule, widths: list[DeviceParallelism]) -> Area:
+def _tell_most(busy: Points) -> str:
+    """Return how many threads and streams are busy at once.
+
+    >>> _tell_most(((0.0, 3.0), (1.0, 1.0))), _tell_most(())
+    ('up to 3 threads and streams busy at once', 'nothing takes time')
+    """
+    most = max((int(amount) for _, amount in busy), default=0)
+    if most > 1:
+        return f"up to {most:,} threads and streams busy at once"
+    return "one thread or stream busy at a time" if most else "nothing takes time"
+
+
+def _draw_running(schedule: Schedule, widths: list[DeviceParallelism], busy: Points) -> Area:
     bands = tuple(
         _make_band(schedule, width, _list_points(width.running), f"{width.mean:.2f}, at most {width.widest:,}")
         for width in widths
     )
-    busy = tuple((time, sum(amounts)) for time, amounts in add_up([_list_points(width.working) for width in widths]))
     most = max(int(amount) for _, amount in busy)
     return Area(
         "ops that run",

@@ -17,7 +17,7 @@ from simplace.views.figures.box_edges import without_implied
 from simplace.views.figures.captions import describe_placement
 from simplace.views.figures.placement_figure import arrange_in_rows, draw_devices, draw_nodes, what_is_copied
 from simplace.views.text import quantities
-from simplace.views.text.traffic_phrases import list_traffic
+from simplace.views.text.traffic_phrases import format_volume, list_traffic
 from viz import Edge, EdgeKind, Figure, Node
 from viz.shortening import fit_all
 
@@ -55,7 +55,7 @@ def partition_figure(placed: Placed, limit: int = 40) -> Figure:
     local = _find_local_edges(placement, alike, pairs)
     closing = _find_closing(pairs, local)
     figure = Figure(
-        title=f"{placed.title}, partitioned into {quantities.format_count(len(alike.stands_for), 'subgraph')}",
+        title=_write_title(placed, alike),
         caption=_write_caption(placed, sum(len(pair.copies) for pair in pairs)),
         groups=draw_devices(placed, alike),
         nodes=(*_draw_boxes(placed, alike, pairs), *_draw_ends(placement, alike, pairs)),
@@ -92,9 +92,17 @@ def _list_details(limit: int, copies: int) -> Iterator[tuple[int, _Joined]]:
     yield 1, "counts"
 
 
+def _write_title(placed: Placed, alike: Alike) -> str:
+    """Return how many subgraphs there are, and what they send each other."""
+    copies = placed.traffic.copies
+    found = quantities.format_count(len(alike.stands_for), "subgraph")
+    sent = f"{quantities.format_count(copies.count, 'tensor')}, {format_volume(copies)} per step, by _Send and _Recv"
+    return f"{found}: {sent}" if copies.count else f"{found}: no tensor is sent"
+
+
 def _write_caption(placed: Placed, drawn: int) -> str:
     hidden = len(placed.copy_columns) - drawn
-    parts = list_traffic(placed.traffic) or ["nothing is sent"]
+    parts = [placed.title, *(list_traffic(placed.traffic) or ["nothing is sent"])]
     parts += [f"{hidden} of them between nodes of one box"] if hidden else []
     return " · ".join(parts)
 

@@ -3,21 +3,21 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Sequence
 from dataclasses import replace
 
-from simplace.devices.device_name import DeviceName
 from simplace.graph import dtypes
 from simplace.partition.transfers import Copy, MemoryTypes
-from simplace.placement.placement import Placement, is_request_granted
+from simplace.placement.placement import Placement
 from simplace.result import Placed
 from simplace.views.figures.acyclic_groups import has_cycle
 from simplace.views.figures.alike_devices import Alike, figure_boxes
 from simplace.views.figures.box_edges import BoxEdges, Ends, box_edges, without_implied
 from simplace.views.figures.boxes import Box
 from simplace.views.figures.captions import describe_placement
+from simplace.views.figures.granted_requests import format_required, format_ungranted
+from simplace.views.figures.overview_title import write_message
 from simplace.views.text import quantities
-from simplace.views.text.traffic_phrases import describe_collectives, join_devices
+from simplace.views.text.traffic_phrases import join_devices, list_traffic
 from viz import Edge, Figure, Group, Node
 
 _KINDS = ("data", "control")
@@ -34,7 +34,7 @@ def placement_figure(placed: Placed, limit: int = 40) -> Figure:
     placement, the nodes that could not be placed lie outside all devices. Devices stand in rows, in their order, unless
     there are too many lines to route around all boxes.
     """
-    return arrange_in_rows(draw_boxes(placed, figure_boxes(placed, limit), write_title(placed)))
+    return arrange_in_rows(draw_boxes(placed, figure_boxes(placed, limit)))
 
 
 def arrange_in_rows(figure: Figure) -> Figure:
@@ -42,8 +42,8 @@ def arrange_in_rows(figure: Figure) -> Figure:
     return replace(figure, arrangement="rows") if len(figure.edges) <= _ROUTED else figure
 
 
-def draw_boxes(placed: Placed, alike: Alike, title: str, lead: Sequence[str] = ()) -> Figure:
-    """Return the figure of boxes with each copy between them; the caption begins with `lead`."""
+def draw_boxes(placed: Placed, alike: Alike) -> Figure:
+    """Return the figure of boxes with each copy between them."""
     placement = placed.placement
     made, box_of = alike.boxes, alike.box_of
     drawn = alike.drawn
@@ -57,8 +57,8 @@ def draw_boxes(placed: Placed, alike: Alike, title: str, lead: Sequence[str] = (
     copy_nodes, copy_edges = _draw_copies(found, made, back)
     hidden = (len(found.data) - len(data), len(found.control) - len(control))
     return Figure(
-        title=title,
-        caption=write_caption(placed, alike, hidden, lead),
+        title=write_message(placed),
+        caption=write_caption(placed, alike, hidden),
         groups=draw_devices(placed, alike),
         nodes=(*draw_nodes(placed, alike), *copy_nodes),
         edges=(
@@ -174,34 +174,31 @@ def number_devices(placement: Placement) -> list[tuple[int, str]]:
     return numbered
 
 
-def write_title(placed: Placed) -> str:
-    """Return the program's name, with the device that its call requests."""
-    default = placed.placement.default
-    return f"{placed.title} called on {default.short}" if default else placed.title
+def write_caption(placed: Placed, alike: Alike, hidden: tuple[int, int], undrawn: int = 0) -> str:
+    """Return which program it is, what the figure leaves out, and whether TensorFlow agrees.
 
-
-def write_caption(placed: Placed, alike: Alike, hidden: tuple[int, int], lead: Sequence[str] = ()) -> str:
-    """Return what the figure leaves out, and whether TensorFlow agrees; `hidden` data and control edges are not drawn.
-
-    `lead` is what comes first.
+    `hidden` data and control edges are not drawn, nor `undrawn` copies.
     """
     placement, drawn = placed.placement, len(alike.boxes)
     count = len(placement.decisions)
     if placement.refusal is not None:
         said = f"TensorFlow refuses this graph ({placement.refusal.code})"
         return f"{said} · {quantities.format_count(count, 'node')} placed before that" if count else said
+    called = f" called on {placement.default.short}" if placement.default else ""
     parts = [
-        *lead,
+        f"{placed.title}{called}",
+        *list_traffic(placed.traffic),
         quantities.format_count(count, "node")
         + (f" in {quantities.format_count(drawn, 'box')}" if drawn < count else ""),
     ]
-    parts += [describe_collectives(one) for one in placed.traffic.collectives] if not lead else []
     used = {device for family in alike.devices.values() for device in family}
     if idle := [device.name for device in placement.devices if device.name not in used]:
         parts.append(f"nothing runs on {join_devices(placement.devices, idle)}")
     left_out = [
         quantities.format_count(count, f"{kind} edge") for count, kind in zip(hidden, _KINDS, strict=True) if count
     ]
+    if undrawn:
+        left_out.append(f"{quantities.format_count(undrawn, 'copy')} where nothing else runs")
     if unread := len(placement.decisions.keys() - alike.box_of.keys()):
         left_out.append(f"{quantities.format_count(unread, 'op')} without tensors")
     if left_out:
@@ -251,46 +248,12 @@ def box_node(placement: Placement, memory: MemoryTypes, key: str, box: Box, memb
         box.device or None,
         box.kind,
         count=len(own) if box.kind == "part" else len(box.nodes),
-        requested=_format_ungranted(placement, box, members)
+        requested=format_ungranted(placement, box.nodes, members)
         if box.device
-        else _format_required(placement, box.nodes[0]),
+        else format_required(placement, box.nodes[0]),
         host_memory=on_host,
         tooltip=placement.notes(box.nodes[0]).at if len(box.nodes) == 1 else "",
     )
-
-
-def _format_ungranted(placement: Placement, box: Box, members: list[int]) -> str:
-    """Return the requests that were not granted, with the number of ops unless all of the box requested it."""
-    requested = {node: _format_request(placement, node) for node in members if not was_granted(placement, node)}
-    if not requested:
-        return ""
-    what = min(requested.values()) + (", …" if len(set(requested.values())) > 1 else "")
-    return what if requested.keys() >= set(box.nodes) else f"{what} ({quantities.format_count(len(requested), 'op')})"
-
-
-def _format_required(placement: Placement, node: int) -> str:
-    """Return the request of a node that could not be placed."""
-    assert placement.refusal is not None, "only a refused placement leaves nodes without a device"
-    return _format_request(placement, node)
-
-
-def was_granted(placement: Placement, node: int) -> bool:
-    """Return whether a node has the device that the program requested, if it requested any."""
-    written = not placement.graph.origins[node].made_by and not placement.graph.assigned[node]
-    return not written or is_request_granted(placement, node)
-
-
-def _format_request(placement: Placement, node: int) -> str:
-    return _shorten_request(placement, placement.graph.requested[node])
-
-
-def _shorten_request(placement: Placement, text: str) -> str:
-    """Return a request as short as the devices allow: the job is included only where there are several tasks."""
-    spec = DeviceName.parse(text)
-    tasks = {(device.spec.job, device.spec.replica, device.spec.task) for device in placement.devices}
-    if spec is None or spec.type is None or len(tasks) > 1:
-        return text
-    return str(DeviceName(type=spec.type, id=spec.id)).removeprefix("/device:")
 
 
 def _stays_on_host(placement: Placement, memory: MemoryTypes, node: int) -> bool:
