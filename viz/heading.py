@@ -31,7 +31,7 @@ def write_heading(figure: Figure, style: Style, room: float | None = None) -> li
     for line in wrap(title, letters) if least else _wrap_evenly(title, letters):
         lines.append(f'<font point-size="15">{bold(text(line, len(line)))}</font>')
     if figure.caption:
-        lines += [small(text(line, limit), style.faint_ink, 10) for line in _wrapped(figure.caption, limit)]
+        lines += [small(text(line, limit), style.faint_ink, 10) for line in _wrapped(visible(figure.caption), limit)]
     return lines
 
 
@@ -48,11 +48,15 @@ def _wrap_evenly(title: str, letters: int) -> list[str]:
 
 
 def _wrapped(caption: str, limit: int) -> list[str]:
-    """Break a caption at " · " into lines of at most `limit` characters where that is possible."""
+    """Break a caption at " · " into lines of at most `limit` characters, and what is longer between words.
+
+    >>> _wrapped("one · two · three of them", 9)
+    ['one · two', 'three of', 'them']
+    """
     lines: list[str] = []
     for part in caption.split(" · "):
         if lines and len(lines[-1]) + len(part) + 3 <= limit:
             lines[-1] += f" · {part}"
         else:
-            lines.append(part)
+            lines += wrap(part, limit, break_long_words=False) or [part]
     return lines

@@ -44,12 +44,12 @@ def test_each_figure_is_written_the_same_twice(graph: str, case: str, tmp_path: 
 
 def test_detail_is_the_figure_of_the_placement(graph: str, tmp_path: Path) -> None:
     drawn = []
-    for number, words in enumerate((["--detail"], ["--figure", "placement"], [])):
+    for number, words in enumerate((["--detail"], ["--figure", "placement"], ["--figure", "partition"])):
         file = tmp_path / f"{number}.dot"
         assert main(["show", graph, "--devices", "cpu:1,gpu:1", "-o", str(file), *words]) == 0
         drawn.append(file.read_text())
     assert drawn[0] == drawn[1] != drawn[2]
-    assert "Split over CPU:0 and GPU:0" in drawn[2]
+    assert "Split over CPU:0 and GPU:0" in drawn[0]
 
 
 def test_captions_are_written_beside_a_figure_for_print(graph: str, tmp_path: Path) -> None:

@@ -49,6 +49,11 @@ def test_order_alone_is_sent_for_a_control_edge() -> None:
     assert "1 control signal" in figure.caption
 
 
+def test_a_refused_graph_has_no_subgraphs() -> None:
+    lines = [constant("c", (2,), "/cpu:0"), node("bad", "Relu", "c", device="/gpu:7")]
+    assert partition_figure(Placed(place(*lines, soft=False))).title == "TensorFlow refuses world"
+
+
 @pytest.mark.parametrize("gpus", [2, 8, 64])
 def test_every_transfer_is_counted(gpus: int) -> None:
     placed = Placed(graphs.towers(gpus))

@@ -128,6 +128,32 @@ def test_the_title_says_how_the_step_is_spread_and_the_caption_what_it_is() -> N
     assert figure.caption == "world · 6 copies between devices, ≥ 1 KiB · 15 nodes"
 
 
+def list_labels(figure: Figure) -> list[str]:
+    return [edge.label for edge in figure.edges if edge.label]
+
+
+def test_labels_of_copies_are_brief_where_many_join_devices_of_one_box_each() -> None:
+    def exchange(gpus: int) -> Figure:
+        lines = [constant(f"{i}/{k}", (4,), f"/gpu:{i}") for i in range(gpus) for k in range(2)]
+        lines += [
+            node(f"{i}/{j}/{k}", "Neg", f"{j}/{k}", device=f"/gpu:{i}")
+            for i in range(gpus) for j in range(gpus) if i != j for k in range(2)
+        ]  # fmt: skip
+        return draw(place(*lines, gpus=gpus), gpus)
+
+    assert [(len(list_labels(figure)), set(list_labels(figure))) for figure in map(exchange, (3, 4))] == [
+        (6, {"2 × float32 [4] · 32 B"}),
+        (12, {"2 tensors · 32 B"}),
+    ]
+
+
+def test_a_box_of_several_scopes_says_its_ops() -> None:
+    ops = ("Neg", "Relu", "Exp", "Neg", "Relu", "Neg")
+    lines = [constant("c", (4,), "/gpu:0"), *(node(f"s{i}/x", op, "c") for i, op in enumerate(ops))]
+    lines += [node(f"t{i}/x", op, "c") for i, op in enumerate(ops)]
+    assert [(one.label, one.sublabel) for one in draw(place(*lines), 1).nodes] == [("Neg, Relu, …", "3 types of ops")]
+
+
 def test_idle_devices_are_named() -> None:
     assert "nothing runs on CPU:0, GPU:1" in draw(place(constant("a", (2,)), node("b", "Relu", "a"))).caption
 

@@ -188,8 +188,7 @@ def _make_box(
     ops = Counter(placement.graph.ops[node] for node in nodes)
     main = ", ".join(op for op, _ in ops.most_common(2)) + (", …" if len(ops) > 2 else "")
     if path[0] == OTHERS:
-        few = len(ops) <= 2
-        return Box(main if few else "other ops", "" if few else main, "scope", device, members)
+        return Box(main, f"{len(ops)} types of ops" if len(ops) > 2 else "", "scope", device, members)
     depth = sum(1 for step in path if step.endswith("*"))
     variants = {parts[node][depth - 1] for node in nodes}
     outer = "/".join(parts[nodes[0]][shared : depth - 1])

@@ -20,6 +20,7 @@ from simplace.views.figures.placement_figure import (
     draw_boxes,
     draw_devices,
     draw_nodes,
+    is_crowded,
     placement_figure,
     what_is_copied,
     write_caption,
@@ -140,7 +141,7 @@ def _draw_bundles(bundles: list[list[Copy]], alike: Alike, drawn: set[Ends]) -> 
         if not (one or other):
             one = other = has_cycle({*drawn, ends})
             drawn |= set() if one else {ends}
-        what, size = what_is_copied(tuple(bundle), "copy")
+        what, size = what_is_copied(tuple(bundle), "copy", is_brief=is_crowded(alike, len(bundles)))
         share = _scale_width(sum(copy.size or 0 for copy in bundle))
         edges.append(Edge(str(ends[0]), str(ends[1]), "copy", f"{what} · {size}", len(bundle), one, other, share))
     return edges

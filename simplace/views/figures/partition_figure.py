@@ -15,7 +15,14 @@ from simplace.views.figures.acyclic_groups import has_cycle
 from simplace.views.figures.alike_devices import Alike, figure_boxes
 from simplace.views.figures.box_edges import without_implied
 from simplace.views.figures.captions import describe_placement
-from simplace.views.figures.placement_figure import arrange_in_rows, draw_devices, draw_nodes, what_is_copied
+from simplace.views.figures.overview_title import write_message
+from simplace.views.figures.placement_figure import (
+    arrange_in_rows,
+    draw_devices,
+    draw_nodes,
+    is_crowded,
+    what_is_copied,
+)
 from simplace.views.text import quantities
 from simplace.views.text.traffic_phrases import format_volume, list_traffic
 from viz import Edge, EdgeKind, Figure, Node
@@ -54,13 +61,14 @@ def partition_figure(placed: Placed, limit: int = 40) -> Figure:
     alike, pairs = _choose_detail(placed, limit)
     local = _find_local_edges(placement, alike, pairs)
     closing = _find_closing(pairs, local)
+    is_brief = is_crowded(alike, len(pairs))
     figure = Figure(
         title=_write_title(placed, alike),
         caption=_write_caption(placed, sum(len(pair.copies) for pair in pairs)),
         groups=draw_devices(placed, alike),
         nodes=(*_draw_boxes(placed, alike, pairs), *_draw_ends(placement, alike, pairs)),
         edges=(
-            *(_draw_transfer(pair, i in closing) for i, pair in enumerate(pairs)),
+            *(_draw_transfer(pair, i in closing, is_brief) for i, pair in enumerate(pairs)),
             *_draw_edges(pairs),
             *(Edge(str(one), str(other), "data", "", count) for (one, other), count in sorted(local.items())),
         ),
@@ -93,7 +101,9 @@ def _list_details(limit: int, copies: int) -> Iterator[tuple[int, _Joined]]:
 
 
 def _write_title(placed: Placed, alike: Alike) -> str:
-    """Return how many subgraphs there are, and what they send each other."""
+    """Return how many subgraphs there are, and what they send each other; none of a graph that is refused."""
+    if placed.placement.refusal is not None:
+        return write_message(placed)
     copies = placed.traffic.copies
     found = quantities.format_count(len(alike.stands_for), "subgraph")
     sent = f"{quantities.format_count(copies.count, 'tensor')}, {format_volume(copies)} per step, by _Send and _Recv"
@@ -177,10 +187,10 @@ def _draw_ends(placement: Placement, alike: Alike, pairs: list[_Pair]) -> Iterat
                    tooltip=first.tensor if is_one else "")  # fmt: skip
 
 
-def _draw_transfer(pair: _Pair, closes: bool) -> Edge:
+def _draw_transfer(pair: _Pair, closes: bool, is_brief: bool) -> Edge:
     """Return the edge from a send to its receive; one that closes a cycle joins devices, not boxes."""
     is_control = pair.copies[0].is_control
-    kind, size = ("control signal", "") if is_control else what_is_copied(pair.copies)
+    kind, size = ("control signal", "") if is_control else what_is_copied(pair.copies, is_brief=is_brief)
     label = f"{kind} · {size}" if size else kind
     return Edge(pair.send, pair.receive, "copy", label, len(pair.copies), closes, closes)
 

@@ -23,6 +23,7 @@ from viz import Edge, Figure, Group, Node
 _KINDS = ("data", "control")
 _BADGES = 3  # devices of a type from which on their nodes have badges: their colours are hard to tell apart
 _CONTROL_LIMIT = 12  # control edges drawn; more would hide the data
+_CLEAR = 8  # lines of copies between devices of one box each: of more the labels are brief
 _ROUTED = 160  # lines: more of them take long to route, and Graphviz lays the figure out in ranks
 
 
@@ -54,7 +55,7 @@ def draw_boxes(placed: Placed, alike: Alike) -> Figure:
     control = _legible_control(found, data)
     if collapsed:
         control = _drop_closing(control, {*data, *(list_copied_ends(found) - back)})
-    copy_nodes, copy_edges = _draw_copies(found, made, back)
+    copy_nodes, copy_edges = _draw_copies(found, made, back, is_brief=is_crowded(alike, len(found.transfers)))
     hidden = (len(found.data) - len(data), len(found.control) - len(control))
     return Figure(
         title=write_message(placed),
@@ -135,13 +136,16 @@ def _drop_closing(edges: dict[Ends, int], drawn: set[Ends]) -> dict[Ends, int]:
     return kept
 
 
-def _draw_copies(found: BoxEdges, made: list[Box], back: set[Ends]) -> tuple[list[Node], list[Edge]]:
-    """Return the edges of copies, and a node where several boxes read one; those `back` are drawn between devices."""
+def _draw_copies(found: BoxEdges, made: list[Box], back: set[Ends], is_brief: bool) -> tuple[list[Node], list[Edge]]:
+    """Return the edges of copies, and a node where several boxes read one; those `back` are drawn between devices.
+
+    Where it `is_brief`, of tensors that are alike only the number is told.
+    """
     nodes: list[Node] = []
     edges: list[Edge] = []
     for transfer in found.transfers:
         source, count = str(transfer.source), len(transfer.copies)
-        what, size = what_is_copied(transfer.copies)
+        what, size = what_is_copied(transfer.copies, is_brief=is_brief)
         closes = any((transfer.source, target) in back for target in transfer.targets)
         if len(transfer.targets) == 1:
             label = f"{what} · {size}"
@@ -154,11 +158,16 @@ def _draw_copies(found: BoxEdges, made: list[Box], back: set[Ends]) -> tuple[lis
     return nodes, edges
 
 
-def what_is_copied(copies: tuple[Copy, ...], noun: str = "tensor") -> tuple[str, str]:
-    """Return what is copied, and its size; `noun` counts tensors that are not alike."""
+def is_crowded(alike: Alike, copies: int) -> bool:
+    """Return whether so many lines of copies join devices, of which each is one box, that their labels are brief."""
+    return len(alike.boxes) == len(alike.devices) and copies > _CLEAR
+
+
+def what_is_copied(copies: tuple[Copy, ...], noun: str = "tensor", is_brief: bool = False) -> tuple[str, str]:
+    """Return what is copied, and its size; `noun` counts tensors that are not alike, or several where it `is_brief`."""
     total = quantities.format_total_bytes([copy.size for copy in copies])
     kinds = Counter(f"{copy.dtype} {quantities.format_shape(copy.shape)}" for copy in copies)
-    if len(kinds) > 1:
+    if len(kinds) > 1 or (is_brief and len(copies) > 1):
         return quantities.format_count(len(copies), noun), total
     kind = next(iter(kinds))
     return (f"{len(copies)} × {kind}" if len(copies) > 1 else kind), total
