@@ -61,15 +61,18 @@ class _Drawing:
         self.count = max(1, int(self.width / _COLUMN))
         self.letters = int((_LEFT + self.width + self.key) / (self.normal * _LETTER))
         self.captions = wrap_caption(chart.caption, self.letters) if style.has_heading else []
-        self.areas, self.panel = self._choose_panels()
-        if len(self.areas) < len(chart.areas):
-            self.captions = wrap_caption(self._say_left(), self.letters)
+        self.areas, self.panel = self._choose_panels(list(chart.areas))
+        while len(self.areas) < len(chart.areas):
+            before, self.captions = self.captions, wrap_caption(self._say_left(), self.letters)
+            if self.captions == before:
+                break
+            self.areas, self.panel = self._choose_panels(self.areas)  # beside the line that says so
         height = self.top + len(self.areas) * (_HEAD + self.panel + _GAP) + _BELOW
         self.canvas = Canvas("area", _LEFT + self.width + self.key + _RIGHT, height, style)
 
-    def _choose_panels(self) -> tuple[list[Area], float]:
-        """Return the panels that the page has room for, and how high each is."""
-        areas, page = list(self.chart.areas), page_height(self.style)
+    def _choose_panels(self, areas: list[Area]) -> tuple[list[Area], float]:
+        """Return those of the panels that the page has room for, and how high each is."""
+        page = page_height(self.style)
         while True:
             tallest = max(map(_count_rows, areas), default=0) * self.small * _LEADING + 6
             room = (page - self.top - _BELOW) / max(len(areas), 1) - _HEAD - _GAP

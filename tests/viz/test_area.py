@@ -8,6 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from benchmarks.figure_layout import measure_chart
 from viz import FigureError, render
 from viz.area import Area, AreaChart, Band
 from viz.area_drawing import levels, to_dot
@@ -51,6 +52,13 @@ def test_a_page_without_room_leaves_out_the_lightest_panels_and_says_so() -> Non
     assert left == sorted([3, 0, 4, 1][: len(left)])
     assert 0 < len(left) < 5
     assert f"c; no room for {', '.join(f'GPU:{i}' for i in left)}" in dot
+
+
+@pytest.mark.parametrize("words", range(1, 12))
+def test_text_on_a_slide_keeps_its_size(words: int) -> None:
+    areas = tuple(Area(f"GPU:{i}: up to {i}", (LAYER,) * 7, weight=float(i)) for i in range(9))
+    dot = to_dot(AreaChart("t", "; ".join(["a long caption"] * words), areas), STYLES["slide"])
+    assert measure_chart(dot).text >= STYLES["slide"].least
 
 
 def test_print_has_no_title_but_what_is_left_out() -> None:
