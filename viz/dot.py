@@ -54,6 +54,8 @@ def to_dot(figure: Figure, style: Style = SCREEN) -> str:
         if frame:
             graph.subgraph(around)
     _add_members(graph, figure, None, names, tags, style)
+    if not figure.nodes and not figure.groups:  # Graphviz would leave the heading out
+        graph.node("nothing", label=label([small("nothing to draw", style.faint_ink)]), shape="plain")
     words = {node.id: node.label for node in figure.nodes}
     clusters = name_clusters(figure)
     homes = {node.id: f"cluster {clusters[node.group]}" for node in figure.nodes if node.group is not None}

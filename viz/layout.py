@@ -49,7 +49,7 @@ def measure_text(figure: Figure, style: Style, *, timeout_s: float = 60.0) -> fl
 
     It is an estimate, without the room that lines take, where a figure in rows would be too small even so.
     """
-    if figure.arrangement == "rows":
+    if _is_packed(figure):
         text = estimate_scale(measure_parts(figure, style, timeout_s), style) / style.scale
         if text < style.legible:
             return text
@@ -58,7 +58,7 @@ def measure_text(figure: Figure, style: Style, *, timeout_s: float = 60.0) -> fl
 
 def lay_out(figure: Figure, style: Style, timeout_s: float = 60.0) -> str:
     """Return the DOT of a figure with the places of everything."""
-    if figure.arrangement == "rows":
+    if _is_packed(figure):
         return _packed(figure, style, timeout_s)
     return _largest([_laid_out(to_dot(one, style), timeout_s) for one in _directed(figure, style)], style)
 
@@ -74,6 +74,10 @@ def render(dot: str, file_format: Format = "svg", *, timeout_s: float = 60.0, dp
     _check(file_format)
     drawing = run_graphviz(dot, file_format, dpi if file_format == "png" else _POINTS_PER_INCH, timeout_s)
     return _TIDIED[file_format](drawing)
+
+
+def _is_packed(figure: Figure) -> bool:
+    return figure.arrangement == "rows" and bool(figure.nodes or figure.groups)
 
 
 @lru_cache(maxsize=8)

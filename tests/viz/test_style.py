@@ -7,8 +7,8 @@ import re
 import pytest
 from device_figures import FIGURES, every_mark, two_gpu_model
 
-from viz import FigureError, draw, to_dot
-from viz.figure import Group
+from viz import Figure, FigureError, draw, to_dot
+from viz.figure import Arrangement, Group
 from viz.palette import contrast, look
 from viz.style import STYLES, style_called
 
@@ -44,6 +44,15 @@ def test_print_is_as_wide_as_pdf(name: str) -> None:
 @pytest.mark.parametrize("name", sorted(FIGURES))
 def test_a_slide_is_16_by_9(name: str) -> None:
     assert inches(draw(FIGURES[name](), style=STYLES["slide"])) == (40 / 3, 7.5)
+
+
+@pytest.mark.parametrize("arrangement", ["ranks", "rows"])
+@pytest.mark.parametrize("style", STYLES)
+def test_a_figure_of_nothing_says_so(style: str, arrangement: Arrangement) -> None:
+    drawing = draw(Figure(title="A title", arrangement=arrangement), style=STYLES[style])
+    assert b"nothing to draw</text>" in drawing
+    assert (b"A title</text>" in drawing) == STYLES[style].has_heading
+    assert inches(drawing) >= (0.9, 0.1)
 
 
 def test_no_text_is_smaller_than_7_points_in_a_column() -> None:
