@@ -81,6 +81,15 @@ def fit_lists(texts: Sequence[str], cells: int) -> list[str]:
     return [fitted.get(pair, pair[0]) + pair[1] for pair in found]
 
 
+def count_rest(text: str, cells: int) -> str:
+    """Shorten a list to `cells` terminal cells by counting its last things; its first one stays whole, however wide.
+
+    >>> count_rest("StatelessRandomUniform, Fill, 2 more", 16)
+    'StatelessRandomUniform, 3 more'
+    """
+    return "".join(_drop_things(text, cells))
+
+
 def _drop_things(text: str, cells: int) -> tuple[str, str]:
     """Return the first things of a list, as many as there is room for but one at least, and what counts the others."""
     if cell_len(text) <= cells:

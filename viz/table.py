@@ -15,7 +15,8 @@ class Column:
     """Describe a column, and what happens to it where the table is too wide.
 
     Cells of a `flexible` column lose their middle. Those of a `listed` one, things with ", " between them, lose the
-    last things, which are counted. Those of a column `below`, such as sentences, go below their row, wrapped.
+    last things, which are counted. Those of a `wrapped` one, such as types, lose nothing and take several lines. Those
+    of a column `below`, such as sentences, go below their row, wrapped.
     """
 
     title: str
@@ -23,6 +24,7 @@ class Column:
     flexible: bool = True
     below: bool = False
     listed: bool = False
+    wrapped: bool = False
 
 
 @dataclass(frozen=True, slots=True)

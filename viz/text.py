@@ -6,24 +6,24 @@ import io
 import os
 import sys
 from collections.abc import Iterator, Sequence
+from itertools import zip_longest
 from typing import TYPE_CHECKING, TextIO
 
 from rich.cells import cell_len
 
 from viz.names import visible
-from viz.shortening import fit, fit_all, fit_lists
+from viz.shortening import count_rest, fit, fit_all, fit_lists
 from viz.table import Align, Column, Table
+from viz.table_layout import GAP, lay_out_table
 
 if TYPE_CHECKING:
     from rich.console import Console
 
 # rich wraps, cuts and colours; what has room for everything and no colour is written without it.
 
-_GAP = 2  # spaces between columns
 _INDENT = "  "  # of cells below their row
 _NOTHING = "-"  # a cell that says nothing, and so is left out below its row
 _UNLIMITED = 100_000
-_FLEXIBLE_LEAST = 3  # cells: below that rigid columns give way too
 
 
 def print_table(table: Table, file: TextIO | None = None) -> None:
@@ -86,43 +86,53 @@ def _print(console: Console, table: Table, width: int | None) -> None:
 
 def _lines(table: Table, width: int | None, console: Console | None) -> Iterator[str]:
     """Yield the titles, a rule and the rows; what goes below its row follows it on lines of its own."""
-    cells = [[visible(column.title) for column in table.columns], *(list(map(visible, row)) for row in table.rows)]
-    below = _places_below(table.columns, cells, width)
-    columns = [column for place, column in enumerate(table.columns) if place not in below]
-    beside = [[cell for place, cell in enumerate(row) if place not in below] for row in cells]
-    widths = _widths(columns, beside, width)
-    for number, (row, fitted) in enumerate(zip(cells, _fit_rows(columns, beside, widths), strict=True)):
-        aligned = zip(fitted, columns, widths, strict=True)
-        yield (" " * _GAP).join([_aligned(cell, column.align, size) for cell, column, size in aligned])
-        yield from (line for place in below if row[place] != _NOTHING for line in _wrap_cell(row[place], console))
+    rows = [[visible(column.title) for column in table.columns], *(list(map(visible, row)) for row in table.rows)]
+    layout = lay_out_table(table.columns, rows, width)
+    aligns = [table.columns[place].align for place in layout.beside]
+    sizes = dict(zip(layout.beside, layout.widths, strict=True))
+    sizes |= {place: (width or _UNLIMITED) - len(_INDENT) for place in layout.below}
+    shown = {place: _fit_column(table.columns[place], [row[place] for row in rows], sizes[place]) for place in sizes}
+    for number in range(len(rows)):
+        cells = [_wrap(shown[place][number], sizes[place], console) for place in layout.beside]
+        for line in zip_longest(*cells, fillvalue=""):
+            yield (" " * GAP).join(map(_aligned, line, aligns, layout.widths))
+        yield from _write_below([shown[place][number] for place in layout.below], console)
         if number == 0:
-            yield "─" * (sum(widths) + _GAP * (len(widths) - 1))
+            yield "─" * (sum(layout.widths) + GAP * (len(layout.widths) - 1))
 
 
-def _places_below(columns: Sequence[Column], rows: list[list[str]], width: int | None) -> list[int]:
-    """Return the places of the columns that go below their row: none where the table has room for them."""
-    below = [place for place, column in enumerate(columns) if column.below]
-    fits = width is None or sum(_widths(columns, rows, None)) + _GAP * (len(columns) - 1) <= width
-    return [] if fits or len(below) == len(columns) else below
+def _fit_column(column: Column, cells: Sequence[str], size: int) -> list[str]:
+    """Return the cells of a column as they are shown in `size` cells; those that wrap may be wider, as its title is."""
+    title, *others = cells
+    if column.below:
+        return [title, *others]
+    if column.wrapped:
+        return [title, *((count_rest(cell, size) for cell in others) if column.listed else others)]
+    return [title, *(fit_lists if column.listed else fit_all)(others, size)]
 
 
-def _fit_rows(columns: Sequence[Column], rows: list[list[str]], widths: Sequence[int]) -> list[tuple[str, ...]]:
-    """Shorten cells to the widths of their columns; a title is shortened by itself."""
-    titles, *others = rows
-    fitted = [
-        (fit_lists if column.listed else fit_all)(cells, size)
-        for column, cells, size in zip(columns, zip(*others, strict=True), widths, strict=False)
-    ]
-    return [tuple(map(fit, titles, widths)), *zip(*fitted, strict=True)]
+def _write_below(cells: Sequence[str], console: Console | None) -> Iterator[str]:
+    """Yield what goes below a row, indented: several cells on a line where it has room for them."""
+    line = ""
+    for cell in (cell for cell in cells if cell.strip() and cell != _NOTHING):
+        assert console is not None, "a table of any width has room for every column"
+        joined = f"{line}{' ' * GAP}{cell}" if line else cell
+        if line and cell_len(joined) > console.width - len(_INDENT):
+            yield from (_INDENT + part for part in _wrap(line, console.width - len(_INDENT), console))
+            joined = cell
+        line = joined
+    if line and console is not None:
+        yield from (_INDENT + part for part in _wrap(line, console.width - len(_INDENT), console))
 
 
-def _wrap_cell(text: str, console: Console | None) -> Iterator[str]:
-    """Return a cell as lines that the console has room for, indented."""
-    assert console is not None, "a table of any width has room for every column"
+def _wrap(text: str, size: int, console: Console | None) -> list[str]:
+    """Return a text as lines of at most `size` cells; a word that is wider loses its middle."""
+    if console is None or cell_len(text) <= size:
+        return [text]
     from rich.text import Text
 
-    wrapped = Text(text).wrap(console, max(console.width - len(_INDENT), 1)) if text.strip() else ()
-    return (_INDENT + line.plain.rstrip() for line in wrapped)
+    words = " ".join(fit(word, max(size, 1)) for word in text.split())
+    return [line.plain.rstrip() for line in Text(words).wrap(console, max(size, 1))]
 
 
 def _aligned(text: str, align: Align, cells: int) -> str:
@@ -130,25 +140,6 @@ def _aligned(text: str, align: Align, cells: int) -> str:
     room = cells - cell_len(text)
     before = {"left": 0, "right": room, "center": room // 2}[align]
     return " " * before + text + " " * (room - before)
-
-
-def _widths(columns: Sequence[Column], rows: list[list[str]], limit: int | None) -> list[int]:
-    """Set each column to its natural width, then narrow the widest flexible one cell at a time, rigid ones last."""
-    natural = [max(max(cell_len(row[place]) for row in rows), 1) for place in range(len(columns))]
-    if limit is None:
-        return natural
-    room = limit - _GAP * (len(columns) - 1)
-    widths = _narrow(natural, [place for place, column in enumerate(columns) if column.flexible], room, _FLEXIBLE_LEAST)
-    return _narrow(widths, list(range(len(columns))), room, 1)
-
-
-def _narrow(widths: list[int], places: list[int], room: int, least: int) -> list[int]:
-    """Cap the widths at `places` at the largest common cap that makes the sum fit `room`, no lower than `least`."""
-    fixed = sum(width for place, width in enumerate(widths) if place not in places)
-    cap = max((widths[place] for place in places), default=least)
-    while cap > least and fixed + sum(min(widths[place], cap) for place in places) > room:
-        cap -= 1
-    return [min(width, max(cap, least)) if place in places else width for place, width in enumerate(widths)]
 
 
 def _terminal_width(stream: TextIO) -> int | None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import re
 from typing import TextIO
 
 _GPU_STYLES = ("green", "magenta", "yellow", "blue")
@@ -11,6 +12,7 @@ _BAD = r"(?m)^(?:DISAGREES|copies DIFFER|simplace:|error:)"
 _GOOD = r"(?m)^agrees with\b"
 _FINDING = r"(?m)^ *! |^warning:"
 _ASIDE = r"(?m)^note:"
+_NUMBER = re.compile(r" *(\d+\. )")  # of a step: what follows is below its first word
 
 
 def find_width(stream: TextIO) -> int | None:
@@ -34,7 +36,10 @@ def wrap_lines(text: str, width: int) -> str:
 def _wrap_wide(line: str, width: int) -> list[str]:
     from simplace.views.text.lines import wrap_line
 
-    return [line] if len(line) <= width else wrap_line(line, width).split("\n")
+    if len(line) <= width:
+        return [line]
+    number = _NUMBER.match(line)
+    return wrap_line(line, width, len(number[1]) if number else 2).split("\n")
 
 
 def takes_colour(stream: TextIO) -> bool:

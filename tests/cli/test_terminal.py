@@ -6,6 +6,7 @@ import ast
 import contextlib
 import re
 import sys
+from itertools import pairwise
 from pathlib import Path
 
 import pytest
@@ -87,14 +88,14 @@ def long_names(tmp_path):
 
 @pytest.fixture
 def terminal(monkeypatch, capsys):
-    """Return a function that runs a command as at a terminal of 80 columns and returns what it printed there."""
-    monkeypatch.setenv("COLUMNS", "80")
+    """Return a function that runs a command as at a terminal and returns what it printed there."""
     monkeypatch.setenv("TERM", "xterm")
     monkeypatch.delenv("NO_COLOR", raising=False)
 
-    def run(*words):
+    def run(*words, width=80):
         capsys.readouterr()
         with monkeypatch.context() as patched:
+            patched.setenv("COLUMNS", str(width))
             patched.setattr(sys.stdout, "isatty", lambda: True)
             main(list(words))
         return capsys.readouterr().out
@@ -113,13 +114,33 @@ def terminal(monkeypatch, capsys):
         ["explain", "{graph}", "as_string"],
         ["diff", "{graph}", "--pin", "*query_3=CPU"],
         ["kernels", "Cast"],
+        ["kernels", "AssignAddVariableOp"],
+        ["explain", "--rule"],
+        ["explain", "--rule", "colocated"],
     ],
 )
-def test_nothing_is_wider_than_the_terminal(words, long_names, terminal):
-    on = () if words[0] == "kernels" else ("--devices", "cpu:1,gpu:8", "--soft")
-    out = re.sub("\x1b\\[[0-9;]*m", "", terminal(*(word.format(graph=long_names) for word in words), *on))
-    assert out.count("\n") > 5
-    assert [line for line in out.splitlines() if cell_len(line) > 80] == []
+@pytest.mark.parametrize("width", [80, 60])
+def test_nothing_is_wider_than_the_terminal(words, width, long_names, terminal):
+    on = ("--devices", "cpu:1,gpu:8", "--soft") if "{graph}" in words else ()
+    told = terminal(*(word.format(graph=long_names) for word in words), *on, width=width)
+    lines = re.sub("\x1b\\[[0-9;]*m", "", told).splitlines()
+    assert len(lines) > 5
+    assert [line for line in lines if cell_len(line) > width] == []
+    headings = [before for before, line in pairwise(lines) if line.startswith("──")]
+    assert [line for line in headings if "…" in line] == []
+
+
+@pytest.mark.tf
+@pytest.mark.parametrize("width", [80, 60])
+def test_what_runs_tensorflow_is_no_wider_but_for_the_lines_of_a_patch(width, terminal, monkeypatch):
+    monkeypatch.setenv("NO_COLOR", "1")
+    sample = str(ROOT / "samples/towers_on_cpu.py")
+    suggested = terminal("suggest", sample, "--devices", "cpu:1,gpu:2", "--seconds", "1", width=width)
+    measured = terminal("measure", str(ROOT / "samples/two_towers.py"), "--steps", "2", width=width)
+    assert "…" not in measured
+    lines = [line for line in (suggested + measured).splitlines() if not line.startswith(("-", "+", " ", "@"))]
+    assert len(lines) > 10
+    assert [line for line in lines if cell_len(line) > width] == []
 
 
 @pytest.mark.parametrize("words", [["show", "--table"], ["schedule"], ["memory"]])

@@ -53,7 +53,7 @@ def test_the_functions_of_a_pipeline(write) -> None:
     assert devices(result, "reduce_lambda")["add"] == "GPU:0"
     assert [placed.agreement is None for placed in result] == [False, False, True, False]
     assert result.agrees
-    assert agreement_line(result).endswith("; 1 function not compared, as this run did not instantiate them")
+    assert agreement_line(result).endswith("; 1 function not compared, as this run did not instantiate it")
 
 
 EVERY_OP = """\

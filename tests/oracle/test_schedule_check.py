@@ -138,7 +138,7 @@ def test_the_library_measures_compares_and_keeps_costs(tmp_path: Path) -> None:
     costs.write_text(json.dumps(found.to_json()))
     run = simplace.place(str(file), "cpu:1").schedule(costs=str(costs), inter_op=1)
     assert [(one.inter_op, one.traced) for one in found.agreements] == [(1, 2)]
-    assert "simulated/measured" in str(found)
+    assert "simulated / measured" in str(found)
     assert run.trace.makespan > 0
 
 

@@ -189,7 +189,12 @@ def _move_table(change: ProgramChanges) -> Table:
         for (source, target), moves in sorted(ways.items(), key=lambda item: -len(item[1]))
     )
     return Table(
-        (Column("moved", flexible=False), Column("nodes", "right", flexible=False), Column("ops", listed=True)), rows
+        (
+            Column("moved", flexible=False),
+            Column("nodes", "right", flexible=False),
+            Column("ops", listed=True, wrapped=True),
+        ),
+        rows,
     )
 
 

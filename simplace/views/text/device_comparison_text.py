@@ -46,4 +46,4 @@ def comparison_table(found: DeviceComparison) -> Table:
         return (batches[0], times[0], batches[1], times[1], f"{found.change(one):+.0%}")
 
     heads = ("examples", str(found.before.placed.devices), "examples", str(found.after.placed.devices), "an example")
-    return Table(tuple(Column(head, "right") for head in heads), tuple(map(write_row, found.trials)))
+    return Table(tuple(Column(head, "right", flexible=False) for head in heads), tuple(map(write_row, found.trials)))

@@ -26,7 +26,7 @@ def device_table(eager: PlacedEager) -> Table:
         times = sum(each.times for each in here)
         rows.append((device.short, f"{len(here):,}", f"{times:,}", _copied(arriving) or "-"))
     columns = (Column("device", flexible=False), Column("ops", "right", flexible=False),
-               Column("times", "right", flexible=False), Column("copied in"))  # fmt: skip
+               Column("times", "right", flexible=False), Column("copied in", flexible=False))  # fmt: skip
     return Table(columns, tuple(rows))
 
 
@@ -49,8 +49,8 @@ def line_table(eager: PlacedEager, limit: int | None = None) -> Table:
         for at, device in keys
     )
     more = len(of_row) - len(rows)
-    columns = (Column("line", flexible=False), Column("device", flexible=False), Column("ops", listed=True),
-               Column("inputs copied"))  # fmt: skip
+    columns = (Column("line", flexible=False), Column("device", flexible=False),
+               Column("ops", listed=True, wrapped=True), Column("inputs copied", flexible=False))  # fmt: skip
     return Table(
         columns,
         rows,
@@ -72,8 +72,9 @@ def op_table(eager: PlacedEager) -> Table:
         )
         for each in eager.ops
     )
-    columns = (Column("line"), Column("op", flexible=False), Column("times", "right"), Column("scope"),
-               Column("device", flexible=False), Column("because", below=True), Column("inputs copied"))  # fmt: skip
+    columns = (Column("line"), Column("op", flexible=False), Column("times", "right", flexible=False), Column("scope"),
+               Column("device", flexible=False), Column("because", below=True),
+               Column("inputs copied", flexible=False))  # fmt: skip
     return Table(columns, rows)
 
 

@@ -32,9 +32,9 @@ def kernel_table(op: str, rows: tuple[KernelRow, ...], name: str, notes: tuple[s
     others = "all others" if len(joined) > 1 else "all"
     table_rows = [(_types_text(choices) or others, *cells) for choices, cells in joined]
     table_rows.sort(key=lambda cells: cells[0] == others)
-    heads = [Column(kind, flexible=False) for kind in devices]
+    heads = [Column(kind, wrapped=True) for kind in devices]
     footer = "; ".join([*notes, f"kernel table: TensorFlow {name}"])
-    return Table((Column("data types"), *heads), tuple(table_rows), f"kernels of {op}", footer)
+    return Table((Column("data types", wrapped=True), *heads), tuple(table_rows), f"kernels of {op}", footer)
 
 
 def _choose_cell(found: dict[str, str], kind: str) -> str:

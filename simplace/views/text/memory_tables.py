@@ -164,7 +164,7 @@ def _device_table(memory: StepMemory) -> Table:
     )
     columns = (Column("device", flexible=False), Column("tensors", "right", flexible=False),
                Column("needs", "right", flexible=False), Column("has", "right", flexible=False),
-               Column("verdict"))  # fmt: skip
+               Column("verdict", wrapped=True))  # fmt: skip
     return Table(columns, rows)
 
 

@@ -26,7 +26,7 @@ def _share_table(title: str, shares: Sequence[PathShare], limit: int, time: str)
         (one.name, f"{one.events:,}", format_duration(one.time), f"{one.time / whole:.0%}") for one in shares[:limit]
     ]
     left = sum(one.time for one in rest)
-    columns = (Column(title), Column("events", "right"), Column(time, "right"), Column("of the step", "right"))
+    columns = (Column(title), *(Column(head, "right", flexible=False) for head in ("events", time, "of the step")))
     return Table(columns, tuple(rows), footer=f"and {len(rest):,} more, {format_duration(left)}" if rest else "")
 
 

@@ -29,7 +29,7 @@ def write_rule(page: RulePage, width: int | None = None) -> str:
 
 def list_rules(pages: Sequence[RulePage], width: int | None = None) -> str:
     """Return one line per rule, at most `width` cells wide."""
-    columns = (Column("rule", flexible=False), Column("level", flexible=False), Column("what it is"))
+    columns = (Column("rule", flexible=False), Column("level", flexible=False), Column("what it is", wrapped=True))
     table = to_text(Table(columns, tuple((page.full_name, page.level or "-", page.title) for page in pages)), width)
     return f"{table}\n\nsimplace explain --rule RULE prints one of them"
 

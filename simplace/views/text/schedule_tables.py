@@ -82,7 +82,7 @@ def track_table(schedule: Schedule) -> Table:
         if (one := schedule.busy_tracks[i]).spans
     )
     idle = sum(not one.spans for one in schedule.busy_tracks)
-    columns = (Column("track"), Column("events", "right"), Column("busy", "right"), Column("of the step", "right"))
+    columns = (Column("track"), *(Column(head, "right", flexible=False) for head in ("events", "busy", "of the step")))
     footer = f"{format_count(idle, 'thread')} never used" if idle else ""
     return Table(columns, rows, footer=footer)
 
@@ -115,8 +115,9 @@ def critical_table(schedule: Schedule, limit: int = 8) -> Table:
         )
     start = Column(head_with_error("start", schedule), "right", flexible=False)
     columns = [start, Column("critical path"), Column("track", flexible=False),
-               Column("duration", "right", flexible=False), Column("source", flexible=False), Column("bound"),
-               Column(head_with_error("waited", schedule), below=True), Column("line", below=True)]  # fmt: skip
+               Column("duration", "right", flexible=False), Column("source", flexible=False),
+               Column("bound", below=True), Column(head_with_error("waited", schedule), below=True),
+               Column("line", below=True)]  # fmt: skip
     for place in (5, 4):  # nothing ran on a GPU; no time is a prediction
         if all(row[place] == "-" for row in rows):
             rows = [(*row[:place], *row[place + 1 :]) for row in rows]
@@ -182,7 +183,7 @@ def inter_op_table(schedules: Sequence[Schedule]) -> Table:
         rows.append((label, str(threads.intra_op_size), shown, gain, waited, format_bytes(peak)))
         before = span
     heads = ("inter-op", "intra-op", "makespan", "gain", "waited for threads", "peak memory")
-    return Table(tuple(Column(head, "right") for head in heads), tuple(rows))
+    return Table(tuple(Column(head, "right", flexible=False) for head in heads), tuple(rows))
 
 
 def _list_missing_members(schedule: Schedule) -> list[str]:

@@ -39,12 +39,12 @@ def _agreement_table(rows: Sequence[StepAgreement]) -> Table:
         "intra-op",
         "measured",
         "simulated",
-        "simulated/measured",
+        "simulated / measured",
         "quartiles",
         "same order",
         "disturbed",
     )
-    return Table(tuple(Column(head, "right") for head in heads), cells)
+    return Table(tuple(Column(head, "right", flexible=False, wrapped=head == "quartiles") for head in heads), cells)
 
 
 def _list_notes(measured: Measured, rows: Sequence[StepAgreement]) -> list[str]:

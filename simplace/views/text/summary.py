@@ -147,7 +147,7 @@ def agreement_line(result: Result, whom: str = "") -> str:
     counts += [f"{format_count(refused, 'program')} refused as predicted"] if refused else []
     uncalled = sum(placed.is_uncalled for placed in result.programs)
     count = format_count(uncalled, "function")
-    rest = f"; {count} not compared, as this run did not instantiate them" if uncalled else ""
+    rest = f"; {count} not compared, as this run did not instantiate {'it' if uncalled == 1 else 'them'}" if uncalled else ""
     if all(a.holds for a in (*asked, *([eager] if eager is not None else []))):
         return visible(f"agrees with {whom}: {', '.join(counts)}{before}{unreached}{rest}")
     compared = [f"{same}/{total} nodes"] if asked else []
@@ -260,7 +260,12 @@ def _program_table(result: Result) -> Table:
         (titles[0] if len(titles) == 1 else f"{name} ×{len(titles)}", *rest) for (name, *rest), titles in rows.items()
     )
     return Table(
-        (Column("program"), Column("kind", flexible=False), Column("ops per device", listed=True), Column("agreement")),
+        (
+            Column("program"),
+            Column("kind", flexible=False),
+            Column("ops per device", listed=True, wrapped=True),
+            Column("agreement", wrapped=True),
+        ),
         shown,
     )
 

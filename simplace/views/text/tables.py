@@ -50,7 +50,7 @@ def device_table(placed: Placed) -> Table:
         rows.append((device.short, f"{ops[device.name]:,}", quantities.format_total_bytes(made[device.name]), copied))
     rows = _join_idle(rows)
     columns = (Column("device", flexible=False), Column("ops", "right", flexible=False),
-               Column("output bytes", "right"), Column("copied in"))  # fmt: skip
+               Column("output bytes", "right", flexible=False), Column("copied in", flexible=False))  # fmt: skip
     return Table(columns, tuple(rows))
 
 
@@ -78,7 +78,7 @@ def cluster_table(placed: Placed) -> Table:
         for found in placed.clusters
     )
     columns = (Column("compiled by XLA"), Column("device", flexible=False), Column("ops", "right", flexible=False),
-               Column("most of them", listed=True))  # fmt: skip
+               Column("most of them", listed=True, wrapped=True))  # fmt: skip
     return Table(columns, rows)
 
 

@@ -51,10 +51,10 @@ def device_time_table(schedule: Schedule) -> Table:
         times, shares = _list_times(one), round_shares(_list_times(one))
         name = schedule.placed.devices.by_name[one.device].short
         rows.append((name, *(f"{share}%" if time else "-" for share, time in zip(shares, times, strict=True))))
-    columns = (Column("device", flexible=False), Column("busy", "right"),
-               *(Column(f"waits for {HEADINGS[cause]}" if cause == "launches" else HEADINGS[cause], "right")
+    columns = (Column("device", flexible=False), Column("busy", "right", flexible=False),
+               *(Column(f"{'waits for ' * (cause == 'launches')}{HEADINGS[cause]}", "right", flexible=False)
                  for cause in CAUSES),
-               Column("nothing to do", "right"))  # fmt: skip
+               Column("nothing to do", "right", flexible=False))  # fmt: skip
     used = [i for i in range(len(columns)) if i < 3 or any(row[i] != "-" for row in rows)]
     return Table(tuple(columns[i] for i in used), tuple(tuple(row[i] for i in used) for row in rows))
 
