@@ -147,7 +147,8 @@ def agreement_line(result: Result, whom: str = "") -> str:
     counts += [f"{format_count(refused, 'program')} refused as predicted"] if refused else []
     uncalled = sum(placed.is_uncalled for placed in result.programs)
     count = format_count(uncalled, "function")
-    rest = f"; {count} not compared, as this run did not instantiate {'it' if uncalled == 1 else 'them'}" if uncalled else ""
+    them = "it" if uncalled == 1 else "them"
+    rest = f"; {count} not compared, as this run did not instantiate {them}" if uncalled else ""
     if all(a.holds for a in (*asked, *([eager] if eager is not None else []))):
         return visible(f"agrees with {whom}: {', '.join(counts)}{before}{unreached}{rest}")
     compared = [f"{same}/{total} nodes"] if asked else []
