@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping, Sequence
 from html import escape
 from typing import Any
@@ -22,6 +23,9 @@ from viz.names import elide, visible
 _CELL = 120  # letters
 _DIFFERENCES = 500
 _LINES = 100  # of eager ops
+_QUANTITY = re.compile(r"(\d[\d.,]* (?:[KMGT]iB|B|ns|µs|ms|s)\b)")
+_SCOPES = re.compile(r"(?<=/)(?=\w)")
+_JOINTS = re.compile(r"(?<=[_.])(?=[a-z])|(?<=[a-z0-9]:)(?=\d)|(?<=[a-z])(?=[A-Z])")  # text.js has it, too
 
 
 def escape_text(words: str, limit: int = 2000) -> str:
@@ -141,7 +145,23 @@ def write_notes(result: Result) -> str:
 
 
 def _write_cell(words: str) -> str:
-    return f"<bdi>{escape_text(words, _CELL)}</bdi>"
+    """Return a cell whose lines break between the parts of a name, and never between a number and its unit."""
+    texts = _QUANTITY.split(elide(visible(words), _CELL))
+    parts = [f'<span class="whole">{escape(one)}</span>' if i % 2 else _break_name(one) for i, one in enumerate(texts)]
+    return f"<bdi>{''.join(parts)}</bdi>"
+
+
+def _break_name(text: str) -> str:
+    """Return words as HTML that break between scopes; where one is wider than a line, between its own words."""
+    words = re.split(r"(\s+)", text)
+    return "".join(
+        word if i % 2 else "<wbr>".join(map(_break_scope, _SCOPES.split(word))) for i, word in enumerate(words)
+    )
+
+
+def _break_scope(scope: str) -> str:
+    parts = _JOINTS.split(scope)
+    return f'<span class="part">{"<wbr>".join(map(escape, parts))}</span>' if len(parts) > 1 else escape(scope)
 
 
 def _write_refusal(placement: Placement) -> str:

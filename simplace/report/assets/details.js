@@ -18,7 +18,7 @@ class Details {
     const ends = (list, end) => [...list].map((edge) => [edges[end][edge], program.isControl(edge) ? "control" : ""]);
     this.panel.replaceChildren(
       this.#closing(),
-      make("h2", {}, make("bdi", {}, visible(program.name(node)))),
+      make("h2", {}, make("bdi", {}, ...breakable(visible(program.name(node))))),
       this.#facts(node),
       make("h3", {}, "Why it is on this device"),
       make("ol", { id: "reasons" }, ...program.explanation(node).map((parts) => make("li", {}, ...this.spelled(parts)))),
@@ -64,7 +64,7 @@ class Details {
       lacking.length ? make("p", { class: "note" }, `XLA has no kernel for ${lacking.map(text("ops")).join(", ")}: TensorFlow refuses the call.`) : "",
       new SortedTable([
         { title: "op", key: text("ops"), cell: text("ops") },
-        { title: "name", key: text("names"), cell: (i) => make("bdi", { title: text("names")(i) }, elide(text("names")(i), 60)) },
+        { title: "name", key: text("names"), cell: (i) => make("bdi", { title: text("names")(i) }, ...breakable(elide(text("names")(i), 60))) },
         { title: "line", key: text("at"), cell: text("at") },
       ], ops).element,
     ];
@@ -81,7 +81,7 @@ class Details {
   }
 
   #link(node, text) {
-    return make("a", { href: `#node-${node}`, class: "link", "data-node": node, title: visible(text) }, make("bdi", {}, elide(visible(text), 80)));
+    return make("a", { href: `#node-${node}`, class: "link", "data-node": node, title: visible(text) }, make("bdi", {}, ...breakable(elide(visible(text), 80))));
   }
 
   #facts(node) {
@@ -102,7 +102,7 @@ class Details {
     ];
     return make("dl", {}, ...facts.filter(([, value]) => value.some(Boolean)).flatMap(([term, value]) => [
       make("dt", {}, term),
-      make("dd", {}, ...value.map((part) => (typeof part === "string" ? visible(part) : part))),
+      make("dd", {}, ...value.flatMap((part) => (typeof part === "string" ? breakable(visible(part)) : [part]))),
     ]));
   }
 

@@ -174,7 +174,7 @@ class Search {
     const more = this.all.slice(first, first + RESULTS);
     const rows = more.map((node, i) => make("li", { role: "option", id: `found-${first + i}` },
       badge(this.program.deviceSign(this.program.device(node))), " ",
-      make("bdi", {}, elide(visible(this.program.name(node)), 90)), make("span", { class: "faint" }, this.program.op(node))));
+      make("bdi", {}, ...breakable(elide(visible(this.program.name(node)), 90))), make("span", { class: "faint" }, this.program.op(node))));
     this.found.push(...more);
     const rest = this.all.length - this.found.length;
     const note = !this.all.length ? NOTHING : rest > 0 ? `and ${rest.toLocaleString("en")} more` : "";

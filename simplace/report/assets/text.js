@@ -17,7 +17,18 @@ function elide(text, limit) {
   if (text.length <= limit) return text;
   const kept = Math.max(limit - 1, 0);
   const tail = Math.ceil(kept / 2);
-  return `${text.slice(0, kept - tail)}…${text.slice(text.length - tail)}`;
+  return `${text.slice(0, kept - tail)}…${text.slice(text.length - tail)}`.replace(/… ?…/, "…");
+}
+
+const JOINTS = /(?<=[_.])(?=[a-z])|(?<=[a-z0-9]:)(?=\d)|(?<=[a-z])(?=[A-Z])/; // markup.py has it, too
+
+/** Return a name in parts between which a line may break: its scopes, and the words of one that is wider than a line. */
+function breakable(name) {
+  const apart = (parts) => parts.flatMap((part, i) => (i ? [make("wbr"), part] : [part]));
+  return apart(name.split(/(?<=\/)(?=\w)/).map((scope) => {
+    const parts = scope.split(JOINTS);
+    return parts.length > 1 ? make("span", { class: "part" }, ...apart(parts)) : scope;
+  }));
 }
 
 /** Count things; "other" is for the rest of some. */
