@@ -134,8 +134,9 @@ def write_eager(result: Result) -> str:
     findings = f"<ul class='findings'>{lines}</ul>" if found else ""
     title, rest = write_eager_title(eager).split(": ", 1)
     heading = f"<h2>{escape_text(title[0].upper() + title[1:])}</h2><p>{escape_text(rest)}</p>"
+    devices = "" if result.programs else write_table(eager_tables.device_table(eager))
     table = write_table(eager_tables.line_table(eager, _LINES))
-    return f"<section class='eager'>{heading}{table}{findings}</section>"
+    return f"<section class='eager'>{heading}{devices}{table}{findings}</section>"
 
 
 def write_notes(result: Result) -> str:

@@ -19,6 +19,7 @@ from simplace.graph.collector import paused_collector
 from simplace.progress import Stage, show_nothing
 from simplace.report import markup
 from simplace.report.colours import device_signs, rule_signs, write_style_sheet
+from simplace.report.eager_drawing import draw_eager_ops
 from simplace.report.embedding import embed_columns, embed_json
 from simplace.report.graph_data import graph_data
 from simplace.report.packed_sentences import FIRST
@@ -60,6 +61,8 @@ def write_page(
     sheets = [*map(_read_asset, _STYLES), write_style_sheet(devices)]
     scripts = [_read_asset(name) for name in _SCRIPTS]
     return Template(_read_asset("page.html")).substitute(
+        kind="" if result.programs else "without-graph",
+        drawing="" if result.programs else draw_eager_ops(result),
         policy=_write_policy(sheets, scripts),
         title=markup.escape_text(result.target, _NAME),
         styles="\n".join(f"<style>{sheet}</style>" for sheet in sheets),
@@ -147,7 +150,8 @@ def _list_lines(result: Result) -> set[str]:
 
 
 def _name_verdict(result: Result) -> str:
-    if all(placed.agreement is None for placed in result.programs):
+    agreements = [result.eager_agreement, *(placed.agreement for placed in result.programs)]
+    if all(agreement is None for agreement in agreements):
         return "unchecked"
     return "agrees" if result.agrees else "differs"
 

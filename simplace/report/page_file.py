@@ -34,9 +34,10 @@ def write_page_file(
     """Write the page, in UTF-8, with lines of the user's files or without; return its length in bytes.
 
     Raises `DrawingError` where the file cannot be written, and
-    `SimplaceError` for a result without graphs.
+    `SimplaceError` for a result without graphs and eager ops.
     """
-    result.largest()
+    if result.eager is None:
+        result.largest()
     data = write_page(result, simulation, stage, has_source=has_source).encode()
     write_file(file, data, overwrite)
     return len(data)

@@ -12,6 +12,7 @@ import pytest
 from simplace.result import Result
 from tests.report import worlds
 from tests.report.conftest import REQUIRED, Opened, Opener
+from tests.report.test_eager_page import eager_only
 from tests.report.test_following import compiled, not_granted, refused
 from tests.views import graphs
 
@@ -72,6 +73,7 @@ WORLDS: dict[str, tuple[Callable[[], Result], list[str]]] = {
     ),
     "refused": (lambda: worlds.result(refused()), ["", "go(1)"]),
     "moved": (lambda: worlds.agreed(graphs.towers(2), moved="start"), ["openTab('agreement')"]),
+    "eager": (eager_only, ["", TABS[0], TABS[-1]]),
     "two": (lambda: worlds.result(not_granted(), compiled()), ["", "showProgram(1)", "go(1)"]),
 }
 
