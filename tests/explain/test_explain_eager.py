@@ -248,6 +248,17 @@ def test_of_many_lines_those_with_the_most_copies_are_shown():
     assert shown.endswith("and 1 more line; --table lists every op")
 
 
+def test_alike_devices_of_a_line_share_a_row_and_count_once_where_there_are_many():
+    one = ran(2, "Relu", (FLOAT, GPU0), scope=GPU0, T=FLOAT)
+    on = [replace(one.placement.choice, device=GPU0.replace("GPU:0", f"GPU:{i}")) for i in range(4)]
+    four = [replace(one, placement=replace(one.placement, choice=choice)) for choice in on]
+    eager = PlacedEager((*LOOP[1:], *four), local_devices([("CPU", 1), ("GPU", 4)]), shipped())
+    alike = ("model.py:2", "GPU:0 … GPU:3, each", "Relu", "-")
+    assert alike in eager_tables.line_table(eager).rows
+    few = eager_tables.line_table(eager, 2)
+    assert (len(few.rows), few.footer) == (2, "and 4 more lines; --table lists every op")
+
+
 def test_the_report_names_what_made_an_input():
     report = eager_report(program(*LOOP), None)
     assert (report["name"], report["kind"], len(report["nodes"])) == ("eager ops", "eager", 3)

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import replace
 
 from simplace.compare.compare_placements import Agreement
 from simplace.devices.device_set import DeviceSet
@@ -11,6 +12,7 @@ from simplace.explain.eager import tell_choice
 from simplace.explain.sentences import short_request
 from simplace.placement.eager.eager_placement import EagerCopies, PlacedEager, PlacedOp
 from simplace.views.text import quantities
+from simplace.views.text.alike_rows import join_alike_rows
 from viz import Column, Table
 
 _OPS = 4  # names of ops in a row
@@ -31,31 +33,38 @@ def device_table(eager: PlacedEager) -> Table:
 
 
 def line_table(eager: PlacedEager, limit: int | None = None) -> Table:
-    """List the lines that ran ops, a device a row, in the order of their first run; of many, those with most copies."""
+    """List the lines that ran ops, a device a row, in the order of their first run; of many, those with most copies.
+
+    Three or more devices that are alike share a row.
+    """
     of_row: dict[tuple[str, str], list[PlacedOp]] = {}
     for each in eager.ops:
         of_row.setdefault((each.op.at, each.placement.device), []).append(each)
-    keys = list(of_row)
-    if limit is not None and len(keys) > limit:
-        heaviest = sorted(keys, key=lambda key: (-_bytes(of_row[key]), -sum(each.times for each in of_row[key])))
-        keys = [key for key in keys if key in heaviest[:limit]]
+    whole = _tabulate_lines(eager, of_row)
+    if limit is None or len(whole.rows) <= limit:
+        return whole
+    heaviest = sorted(of_row, key=lambda key: (-_bytes(of_row[key]), -sum(each.times for each in of_row[key])))
+    alike = dict.fromkeys(_strip_number(of_row, key) for key in heaviest)
+    kept = set(list(alike)[:limit])
+    shown = {key: ops for key, ops in of_row.items() if _strip_number(of_row, key) in kept}
+    more = quantities.format_count(len(of_row) - len(shown), "more line")
+    return replace(_tabulate_lines(eager, shown), footer=f"and {more}; --table lists every op")
+
+
+def _strip_number(of_row: Mapping[tuple[str, str], Sequence[PlacedOp]], key: tuple[str, str]) -> tuple[str, ...]:
+    """Return what devices that are alike have in common: of a line, the kind of device, the ops, the copies."""
+    at, device = key
+    return at, device.rstrip("0123456789"), ops_text(of_row[key]), _copied(_copies(of_row[key]))
+
+
+def _tabulate_lines(eager: PlacedEager, of_row: Mapping[tuple[str, str], Sequence[PlacedOp]]) -> Table:
     rows = tuple(
-        (
-            at or "-",
-            device_text(eager.all_devices, device),
-            ops_text(of_row[at, device]),
-            _copied(_copies(of_row[at, device])) or "-",
-        )
-        for at, device in keys
+        (at or "-", device_text(eager.all_devices, device), ops_text(ops), _copied(_copies(ops)) or "-")
+        for (at, device), ops in of_row.items()
     )
-    more = len(of_row) - len(rows)
     columns = (Column("line", flexible=False), Column("device", flexible=False),
                Column("ops", listed=True, wrapped=True), Column("inputs copied", flexible=False))  # fmt: skip
-    return Table(
-        columns,
-        rows,
-        footer=f"and {quantities.format_count(more, 'more line')}; --table lists every op" if more else "",
-    )
+    return join_alike_rows(Table(columns, rows), place=1)
 
 
 def op_table(eager: PlacedEager) -> Table:
