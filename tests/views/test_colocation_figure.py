@@ -4,10 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
+import pytest
+
+from benchmarks.figure_layout import measure_layout
 from simplace.result import Placed
 from simplace.views.figures.colocation_figure import colocation_figure
 from tests.worlds import constant, node, place
-from viz import to_dot
+from viz import STYLES, to_dot
 
 
 def variables(count: int) -> list[str]:
@@ -36,3 +39,13 @@ def test_groups_alike_are_one_and_members_of_an_op_are_one() -> None:
 def test_no_group_is_said_so() -> None:
     figure = colocation_figure(Placed(place(constant("a", (2,)), node("b", "Neg", "a"))))
     assert (figure.nodes, figure.caption) == ((), "no node is colocated with another")
+
+
+@pytest.mark.parametrize("style", ["screen", "paper"])
+def test_groups_keep_their_order_and_nothing_overlaps(style: str) -> None:
+    lines = [line.replace("gpu:0", f"gpu:{i // 3}") for i, line in enumerate(variables(3))]
+    figure = colocation_figure(Placed(place(*lines, gpus=3)))
+    found = measure_layout(figure, STYLES[style])
+    assert len(figure.groups) == 3
+    assert (found.is_in_order, found.through_boxes, found.through_titles, found.overlaps) == (True, 0, 0, 0)
+    assert found.empty < 0.35

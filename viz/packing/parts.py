@@ -48,6 +48,17 @@ class Parts:
         """Return the device of each node that is on one."""
         return {node: device.id for device in self.devices for node in device.nodes}
 
+    @property
+    def inner_tags(self) -> frozenset[int]:
+        """Return the places of the wires whose tags stand between boxes of one device, not beside it."""
+        home = self.home
+        return frozenset(
+            place
+            for place, wire in enumerate(self.wires)
+            if wire.tag and not (wire.from_device or wire.to_device) and wire.source != wire.target
+            and home.get(wire.source, "") == home.get(wire.target)
+        )  # fmt: skip
+
 
 @dataclass(slots=True)
 class Arrangement:

@@ -36,15 +36,20 @@ class RowLayout:
         self.room = room
         self.found = Arrangement()
         self.spare = 0  # units by which each row is higher than it must be
+        self.inner = {_write_key(place): place for place in sorted(parts.inner_tags)}
         local: dict[str, list[tuple[str, str]]] = {device.id: [] for device in parts.devices}
+        boxes = {device.id: dict(device.nodes) for device in parts.devices}
         home = parts.home
-        for wire in parts.wires:
-            one = home.get(wire.source)
-            if one is not None and one == home.get(wire.target) and wire.source != wire.target:
+        for place, wire in enumerate(parts.wires):
+            one, key = home.get(wire.source), _write_key(place)
+            if key in self.inner:
+                boxes[home[wire.source]][key] = self._tag(place)
+                local[home[wire.source]] += [(wire.source, key), (key, wire.target)]
+            elif one is not None and one == home.get(wire.target) and wire.source != wire.target:
                 local[one].append((wire.source, wire.target))
         self.row_of = {i: r for r, row in enumerate(plan.rows) for i in row}
         self.cells = [
-            _Cell(device, lay_out_block(device.nodes, local[device.id], plan.down[self.row_of[i]], room // 2))
+            _Cell(device, lay_out_block(boxes[device.id], local[device.id], plan.down[self.row_of[i]], room // 2))
             for i, device in enumerate(parts.devices)
         ]
         self._share_tags()
@@ -52,7 +57,8 @@ class RowLayout:
     def _share_tags(self) -> None:
         """Assign each tag to the device that takes part in fewer transfers (else the later), where the other one is."""
         number = {node: i for i, device in enumerate(self.parts.devices) for node in device.nodes}
-        tagged = [(place, wire) for place, wire in enumerate(self.parts.wires) if wire.tag]
+        inner = set(self.inner.values())
+        tagged = [(place, wire) for place, wire in enumerate(self.parts.wires) if wire.tag and place not in inner]
         crossing = Counter(number.get(end, -1) for _, wire in tagged for end in (wire.source, wire.target))
         for place, wire in tagged:
             ends = [number.get(wire.target, -1), number.get(wire.source, -1)]
@@ -207,7 +213,9 @@ class RowLayout:
         x = rect.left + (rect.size[0] - wide) // 2
         first = rect.top + _PAD if self._stands_beside(cell, rect.size[0]) else title.bottom + 2
         y = first + max(rect.bottom - _PAD - first - high, 0) // 2
-        self.found.nodes |= {node: one.moved(x, y) for node, one in cell.block.rects.items()}
+        placed = {node: one.moved(x, y) for node, one in cell.block.rects.items()}
+        self.found.tags |= {self.inner[node]: one for node, one in placed.items() if node in self.inner}
+        self.found.nodes |= {node: one for node, one in placed.items() if node not in self.inner}
 
     def _place_tags(self, cell: _Cell) -> None:
         """Place the tags of a device beside it, in the order of what their lines join."""
@@ -232,3 +240,8 @@ class RowLayout:
         wire = self.parts.wires[place]
         one, other = self.found.nodes[wire.source].middle, self.found.nodes[wire.target].middle
         return (one[0] + other[0]) / 2, (one[1] + other[1]) / 2
+
+
+def _write_key(place: int) -> str:
+    """Return what the label of a wire is called among the boxes of its device; no box has such a name."""
+    return f"\0{place}"

@@ -48,7 +48,7 @@ def route_wires(
     numbers = {device.id: i for i, device in enumerate(parts.devices)}
     maze = Maze(wide, high, moved.solid, [moved.devices[device.id] for device in parts.devices])
     maze.add_rims(moved.frames.values())
-    home = parts.home
+    home, inner = parts.home, parts.inner_tags
 
     def node_end(node: str) -> _End:
         box = moved.nodes[node]
@@ -62,8 +62,9 @@ def route_wires(
     for place, wire in enumerate(parts.wires):
         one = device_end(wire.source) if wire.from_device and wire.source in home else node_end(wire.source)
         other = device_end(wire.target) if wire.to_device and wire.target in home else node_end(wire.target)
-        ends = [one, other] if wire.tag is None else [one, _End(moved.tags[place]), other]
-        local = one.room if one.room == other.room and wire.tag is None else OUTSIDE
+        tag = [] if wire.tag is None else [_End(moved.tags[place], one.room if place in inner else OUTSIDE)]
+        ends = [one, *tag, other]
+        local = one.room if one.room == other.room and (place in inner or not tag) else OUTSIDE
         flow = None if local < 0 else (0, 1) if down[parts.devices[local].id] else (1, 0)
         for part, (start, end) in enumerate(itertools.pairwise(ends)):
             back = None if flow is None else (-flow[0], -flow[1])

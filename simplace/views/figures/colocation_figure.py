@@ -11,7 +11,7 @@ from simplace.graph.op_kinds import VARIABLE_HANDLE, is_arg
 from simplace.placement.placement import Placement
 from simplace.result import Placed
 from simplace.views.figures.captions import describe_placement
-from simplace.views.figures.placement_figure import number_devices
+from simplace.views.figures.placement_figure import arrange_in_rows, number_devices
 from simplace.views.text import quantities
 from simplace.views.text.tables import shorten_device
 from viz import Edge, Figure, Group, Node
@@ -39,7 +39,7 @@ def colocation_figure(placed: Placed, limit: int = 40) -> Figure:
         groups.append(_draw_group(placement, family, number))
         nodes += [_draw_node(placement, part, str(number)) for part in family.parts]
         edges += _draw_edges(placement, family)
-    return Figure(
+    figure = Figure(
         title=f"{placed.title}: colocation groups",
         caption=_write_caption(families, shown),
         groups=tuple(groups),
@@ -47,6 +47,7 @@ def colocation_figure(placed: Placed, limit: int = 40) -> Figure:
         edges=tuple(edges),
         description=describe_placement(placed, "Colocation groups"),
     )
+    return arrange_in_rows(figure)
 
 
 def _merge_like_groups(placement: Placement) -> list[_Family]:
