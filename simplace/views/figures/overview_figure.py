@@ -92,7 +92,7 @@ def _draw_parts(placed: Placed, alike: Alike) -> Figure:
     undrawn = len(placed.step_copies) - sum(map(len, bundles))
     ends = {(one.source, target) for one in found.transfers for target in one.targets}
     local = {(a, b): count for (a, b), count in found.data.items() if _is_local(alike, a, b)}
-    data = without_implied(local, set(local) | ends)
+    data = without_implied(local, set(local))
     copies = _draw_bundles(bundles, alike, set(data))
     bars, arms = _draw_collectives(placed, alike)
     return Figure(
