@@ -243,6 +243,13 @@ class Result:
         )
         raise NodeNotFoundError(f"no program is called {name!r} in {self.target}; there are: {names}")
 
+    @cached_property
+    def used_devices(self) -> frozenset[str]:
+        """Return the devices that a program which TensorFlow accepts, or an eager op, runs on, by full names."""
+        accepted = (one.placement for one in self.programs if one.placement.refusal is None)
+        eager = () if self.eager is None else (each.placement.device for each in self.eager.ops)
+        return frozenset(filter(None, [*(name for each in accepted for name in set(each.node_devices)), *eager]))
+
     @property
     def works_eagerly(self) -> bool:
         """Return whether all work is done outside of functions: what functions there are initialize variables."""

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Collection, Iterable, Iterator
 from typing import TYPE_CHECKING
 
 from simplace.explain import findings
@@ -21,14 +21,14 @@ if TYPE_CHECKING:
 _LITTLE_S = 1e-4  # what is harmless is not worth a line for less of a step
 
 
-def find_in_placement(placement: Placement, sent: Communication) -> list[Finding]:
-    """Return the findings of one placement, ranked; `sent` is what a step sends."""
+def find_in_placement(placement: Placement, sent: Communication, busy: Collection[str] = ()) -> list[Finding]:
+    """Return the findings of one placement, ranked; `sent` is what a step sends, `busy` the devices used elsewhere."""
     is_main = placement.program.caller is None
     return rank_findings([
         *_find_failures(placement),
         *find_ungranted(placement, sent),
         *find_sent(placement, sent),
-        *(findings.idle_gpus([placement], placement.devices) if is_main else ()),
+        *(findings.idle_gpus([placement], placement.devices, busy) if is_main else ()),
     ])  # fmt: skip
 
 

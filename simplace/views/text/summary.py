@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Collection
 from typing import TYPE_CHECKING
 
 from simplace.explain.placement_findings import find_in_placement
@@ -43,7 +44,7 @@ def write_summary(result: Result, width: int | None = None, copies: int | None =
         blocks.append(to_text(_program_table(result), width))
         largest = result.by_work()[:2]
         detailed = [placed for placed in detailed if placed in largest]
-    blocks += [program_summary(placed, width, copies) for placed in detailed]
+    blocks += [_summarize(placed, width, copies, result.used_devices) for placed in detailed]
     if len(detailed) < len(result.programs):
         rest = len(result.programs) - len(detailed)
         blocks.append(f"{format_count(rest, 'smaller program')} not shown in full; --program NAME picks one.")
@@ -67,8 +68,8 @@ def _list_failures_of_run(result: Result, width: int | None) -> str:
     return list_findings(lines, width, "simplace doctor has them all") if lines else ""
 
 
-def program_summary(placed: Placed, width: int | None = None, copies: int | None = COPIES) -> str:
-    """Return the summary of one program: devices, copies, findings."""
+def _summarize(placed: Placed, width: int | None, copies: int | None, busy: Collection[str]) -> str:
+    """Return the summary of one program: devices, copies, findings; `busy` are the devices that all programs use."""
     parts = [write_title(placed)]
     if placed.placement.program.kind != "compiled":
         parts.append(to_text(join_alike_rows(tables.device_table(placed)), width))
@@ -88,7 +89,7 @@ def program_summary(placed: Placed, width: int | None = None, copies: int | None
         parts.append(wrap_line(given, width))
     if placed.placement.refusal is not None:
         parts.append(_describe_refusal(placed.placement))
-    found = find_in_placement(placed.placement, placed.communication)
+    found = find_in_placement(placed.placement, placed.communication, busy)
     if found:
         from simplace.views.text.finding_list import describe_findings
 
