@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from dataclasses import fields, is_dataclass
 from enum import Enum
 from typing import Any
@@ -46,7 +46,7 @@ def report_result(result: Result, simulated: Sequence[Finding] = ()) -> dict[str
         "kernels": result.kernels,
         "devices": [device.name for device in result.devices],
         "programs": [
-            *(_report_program(placed, simulated) for placed in result.programs),
+            *(_report_program(placed, simulated, result.used_devices) for placed in result.programs),
             *([] if result.eager is None else [_eager(result.eager, result)]),
         ],
         "failures": report_failures(result),
@@ -71,10 +71,10 @@ def _eager(eager: PlacedEager, result: Result) -> dict[str, Any]:
     return eager_report(eager, agreement)
 
 
-def _report_program(placed: Placed, simulated: Sequence[Finding]) -> dict[str, Any]:
+def _report_program(placed: Placed, simulated: Sequence[Finding], busy: Collection[str]) -> dict[str, Any]:
     placement = placed.placement
     program = placement.program
-    found = find_in_placement(placement, placed.communication)
+    found = find_in_placement(placement, placed.communication, busy)
     of_step = [finding for finding in simulated if finding.program == program.title]
     return {
         "name": program.name,

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from typing import Any
 
 from simplace.explain.conflict import find_conflict
@@ -22,9 +22,9 @@ from simplace.views.text.traffic_phrases import list_traffic
 UNKNOWN = -1  # stands for an unknown size, for no device, for no group
 
 
-def graph_data(placed: Placed, devices: Sequence[str]) -> dict[str, Any]:
+def graph_data(placed: Placed, devices: Sequence[str], busy: Collection[str] = ()) -> dict[str, Any]:
     """Return the columns of a program. Nodes are numbered from 0, texts are numbers into "texts" (0 is ""), devices are
-    places in `devices`, which lists full names.
+    places in `devices`, which lists full names. No device of `busy` is found idle.
 
     Columns of nodes: "scope" and "leaf" are a name split after its last slash; "device" and "group" may be `UNKNOWN`.
     Columns of edges: "slot" is the output of the source, -1 for a control edge. Sizes are in bytes.
@@ -41,7 +41,7 @@ def graph_data(placed: Placed, devices: Sequence[str]) -> dict[str, Any]:
         "collectives": _list_collectives(placed, numbers, texts),
         "overview": overview_data(placed, numbers, texts),
         "clusters": _list_clusters(placed, texts),
-        "findings": _list_findings(placed),
+        "findings": _list_findings(placed, busy),
         "refusal": _describe_refusal(placed.placement),
         "sent": list_traffic(placed.traffic),
         "explanations": [sentences.explanation(node) for node in range(FIRST, len(placement.graph))],
@@ -159,12 +159,12 @@ def _list_clusters(placed: Placed, texts: Interner[str]) -> dict[str, Any]:
     }
 
 
-def _list_findings(placed: Placed) -> list[dict[str, Any]]:
+def _list_findings(placed: Placed, busy: Collection[str]) -> list[dict[str, Any]]:
     """Return what is unexpected, most important first: what it is, in a sentence, and all its nodes."""
     ids = placed.placement.graph.ids
     return [
         {"title": one.title, "words": describe_finding(one), "nodes": [ids[name] - FIRST for name in one.nodes]}
-        for one in find_in_placement(placed.placement, placed.communication)
+        for one in find_in_placement(placed.placement, placed.communication, busy)
     ]
 
 

@@ -53,7 +53,7 @@ def write_page(
     programs = []
     for placed in result.programs:
         stage(f"writing down {placed.title}")
-        data = graph_data(placed, [device.name for device in devices])
+        data = graph_data(placed, [device.name for device in devices], result.used_devices)
         stage(f"simulating a step of {placed.title}")
         data["schedule"] = _simulate_schedule(placed, simulation)
         programs.append(data)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from dataclasses import replace
 from html import escape
 
@@ -40,7 +40,8 @@ def write_html(result: Result) -> str:
     largest = sorted(result.programs, key=lambda placed: -placed.ops)[:_DRAWN]
     head = f"{result.target} on {result.devices}" + (f" ({result.devices_note})" if result.devices_note else "")
     parts = [f"<p><b>{escape(visible(head))}</b></p>"]
-    parts += [_write_program(placed, any(placed is one for one in largest)) for placed in result.programs]
+    busy = result.used_devices
+    parts += [_write_program(placed, any(placed is one for one in largest), busy) for placed in result.programs]
     parts += [f"<p style='{_FAINT}'>{escape(visible(remark))}</p>" for remark in result.remarks]
     parts.append(f"<p>{escape(summary.agreement_line(result))}</p>")
     return _wrap_in_box(parts)
@@ -76,7 +77,7 @@ def _wrap_in_box(parts: Sequence[str]) -> str:
     return f"<div style='{_BOX}'>{''.join(parts)}</div>"
 
 
-def _write_program(placed: Placed, is_large: bool) -> str:
+def _write_program(placed: Placed, is_large: bool, busy: Collection[str]) -> str:
     copies = tables.copy_table(placed, _COPIES)
     sent = describe_traffic(placed.traffic)
     parts = [to_html(tables.device_table(placed)), *([f"<p>{escape(sent)}</p>"] if sent else [])]
@@ -89,14 +90,14 @@ def _write_program(placed: Placed, is_large: bool) -> str:
     if refusal is not None:
         said = f": {refusal.message.strip().splitlines()[0]}" if refusal.message.strip() else ""
         parts.append(f"<p><b>{escape(visible(f'TensorFlow refuses this graph ({refusal.code}){said}'))}</b></p>")
-    parts.append(_write_findings(placed))
+    parts.append(_write_findings(placed, busy))
     parts += [_draw_or_explain(overview_figure(placed))] if is_large else []
     opened = " open=''" if is_large else ""
     return f"<details{opened}><summary>{escape(summary.write_title(placed))}</summary>{''.join(parts)}</details>"
 
 
-def _write_findings(placed: Placed) -> str:
-    found = describe_findings(find_in_placement(placed.placement, placed.communication))
+def _write_findings(placed: Placed, busy: Collection[str]) -> str:
+    found = describe_findings(find_in_placement(placed.placement, placed.communication, busy))
     if not found:
         return ""
     lines = found[:_FINDINGS]
