@@ -7,7 +7,8 @@ import re
 import pytest
 from device_figures import FIGURES, every_mark, two_gpu_model
 
-from viz import Figure, FigureError, draw, to_dot
+from benchmarks.figure_layout import measure_layout
+from viz import Edge, Figure, FigureError, Node, draw, to_dot
 from viz.figure import Arrangement, Group
 from viz.palette import contrast, look
 from viz.style import STYLES, style_called
@@ -81,3 +82,19 @@ def inches(svg: bytes) -> tuple[float, float]:
     )
     assert found is not None
     return float(found[1]) / 72, float(found[2]) / 72
+
+
+def test_devices_fill_a_slide_also_below_a_long_caption() -> None:
+    groups = (Group("c", "CPU:0", kind="CPU"), Group("g", "GPU:0", kind="GPU"), Group("h", "GPU:1", kind="GPU"))
+    nodes = (Node("c0", "_Arg", "", "c"), *(Node(f"{one}0", "MatMul, Reshape, …", "32 types", one) for one in "gh"))
+    edges = (
+        Edge("c0", "g0", "copy", "2 × int32 [8,32] · 2 KiB"),
+        Edge("c0", "h0", "copy", "int32 [8,32] · 1 KiB"),
+        Edge("g0", "h0", "copy", "15 tensors · 512 KiB"),
+        Edge("h0", "g0", "copy", "83 tensors · 4.7 MiB", 1, True, True),
+    )
+    caption = " · ".join(["what else the reader has to know of it"] * 9)
+    figure = Figure(
+        "A title of about as many letters as a slide has", caption, groups, nodes, edges, arrangement="rows"
+    )
+    assert measure_layout(figure, STYLES["slide"]).empty < 0.35

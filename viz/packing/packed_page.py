@@ -49,8 +49,8 @@ def _pack(measured: MeasuredParts, style: Style, rounded: frozenset[str]) -> tup
 
     def fit(size: Size) -> Size:
         wide, high = _pick_page(measured, style, size)
-        wide = wide if wide > size[0] * UNIT else 0.0
-        return int(wide / UNIT + 0.01), int(max(high - _measure_height(measured, wide), 0) / UNIT + 0.01)
+        room = max(high - _measure_height(measured, wide), 0)
+        return int(wide / UNIT + 0.01) if wide > size[0] * UNIT else 0, int(room / UNIT + 0.01)
 
     wiring = pack_parts(measured.parts, lambda size: _rate(measured, style, size), fit, rounded)
     return wiring, _pick_page(measured, style, wiring.arrangement.size)[0]
