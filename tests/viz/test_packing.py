@@ -11,11 +11,14 @@ from hypothesis import strategies as st
 from viz.packing.block import lay_out_block
 from viz.packing.grid import Point, Rect, Size
 from viz.packing.maze import OUTSIDE, Maze, list_ports
+from viz.packing.measured_parts import MeasuredParts
+from viz.packing.packed_page import _rate
 from viz.packing.packing import measure_empty, pack_parts
 from viz.packing.parts import Device, Parts, Wire
 from viz.packing.plans import list_plans
 from viz.packing.rows import RowLayout
 from viz.packing.wiring import Wiring
+from viz.style import STYLES
 
 SIZES = st.tuples(st.sampled_from((10, 14, 18, 24)), st.sampled_from((4, 6, 8)))
 
@@ -170,3 +173,10 @@ def test_tasks_stand_below_or_beside_each_other_but_never_in_each_other() -> Non
     devices = tuple(Device(f"d{i}", (9, 5), {}, "ab"[i // 2]) for i in range(4))
     rows = {plan.rows for plan in list_plans(Parts(devices, frames={"a": (9, 3), "b": (9, 3)}))}
     assert rows == {((0, 1, 2, 3),), ((0, 1), (2, 3)), ((0, 1), (2,), (3,)), ((0,), (1,), (2,), (3,))}
+
+
+def test_text_below_what_a_slide_shows_counts_more_than_an_empty_place() -> None:
+    sizes = Parts((Device("d", (9, 5), {"n": (10, 4)}),))
+    measured = MeasuredParts(sizes, (((), (0.0, 0.0)),), ())
+    legible, small = (_rate(measured, STYLES["slide"], size) for size in ((80, 40), (160, 90)))
+    assert small > 4 * legible

@@ -88,7 +88,7 @@ def _rate(measured: MeasuredParts, style: Style, size: Size) -> float:
         return width * height * (1 + _ASPECT * abs(math.log(width / height / style.aspect)))
     scale = fitted(style, width, height) / style.scale
     if style.enlarges:
-        return 1 / scale
+        return (max(style.legible / scale, 1) if style.legible else 1) ** _SMALL_TEXT / scale
     return width * height / scale**_SMALL_TEXT
 
 
