@@ -196,7 +196,7 @@ def test_the_program_ends_with_a_refusal_that_was_predicted(tmp_path, monkeypatc
     )
     result = simplace.place("model.py", "cpu:1,gpu:1")
     assert (result.failure, result.agrees) == (None, True)
-    assert result.remarks == ("The program ended there, since it does not handle the refusal.",)
+    assert result.remarks == ("The program ended at the refusal, since it does not handle it.",)
     assert [each.placement.refusal.code for each in result.eager.ops if each.placement.refusal] == ["INVALID_ARGUMENT"]
 
 

@@ -183,7 +183,7 @@ def test_refusal_that_is_caught_and_one_that_is_not(run: Observe) -> None:
     )
     assert [(each.program.soft_placement, each.log) for each in seen.programs] == [(False, ())] * 2
     assert {each.refused.code for each in seen.programs if each.refused} == {"INVALID_ARGUMENT"}
-    assert seen.remarks == ("The program ended there, since it does not handle the refusal.",)
+    assert seen.remarks == ("The program ended at the refusal, since it does not handle it.",)
     assert seen.failure is None
 
 

@@ -162,7 +162,7 @@ def _describe_failure(
 ) -> dict[str, Any] | None:
     if recorder.is_refusal(error):
         if request.mode == "script":
-            recorder.remark("The program ended there, since it does not handle the refusal.")
+            recorder.remark("The program ended at the refusal, since it does not handle it.")
         return None
     if isinstance(error, tf.errors.OutOfRangeError) and limit.has_ended_input:
         return None

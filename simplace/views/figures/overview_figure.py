@@ -90,7 +90,6 @@ def _draw_parts(placed: Placed, alike: Alike) -> Figure:
     found = box_edges(placed.placement, placed.copies, alike.box_of, alike.drawn, alike.stands_for)
     bundles = _bundle_copies(placed, alike)
     undrawn = len(placed.step_copies) - sum(map(len, bundles))
-    ends = {(one.source, target) for one in found.transfers for target in one.targets}
     local = {(a, b): count for (a, b), count in found.data.items() if _is_local(alike, a, b)}
     data = without_implied(local, set(local))
     copies = _draw_bundles(bundles, alike, set(data))
