@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import replace
+from itertools import pairwise
 
 import pytest
 
@@ -75,6 +76,37 @@ def test_all_copies_from_one_device_to_another_are_one_edge() -> None:
     assert [(ends[e.source], ends[e.target], e.count) for e in figure.edges if e.kind == "copy"] == [
         ("dense/kernel", "dense", 1), ("gradients", "update: sgd", 2),
     ]  # fmt: skip
+
+
+def layer(name: str, device: str, source: str) -> list[str]:
+    chain = [f"{name}/Mul", *(f"{name}/Neg_{i}" for i in range(6))]
+    negations = (node(own, "Neg", before, device=device) for before, own in pairwise(chain))
+    return [node(f"{name}/Mul", "Mul", source, source, device=device), *negations]
+
+
+def test_what_flows_within_a_device_is_drawn_unless_a_drawn_path_implies_it() -> None:
+    figure = draw(
+        place(
+            constant("x", (4,), "/GPU:0"),
+            *layer("first", "/GPU:0", "x"),
+            *layer("second", "/GPU:1", "first/Neg_5"),
+            *layer("third", "/GPU:0", "second/Neg_5"),
+            node("loss/Sub", "Sub", "third/Neg_5", "x", device="/GPU:0"),
+            *(
+                node(f"gradient_tape/second/Mul_{i}", "Mul", "second/Neg_5", "loss/Sub", device="/GPU:1")
+                for i in range(9)
+            ),
+        ),
+        limit=8,
+    )
+    labels = {box.id: box.label for box in figure.nodes}
+    drawn = [(labels[edge.source], labels[edge.target], edge.kind, edge.from_group) for edge in figure.edges]
+    assert drawn == [
+        ("first", "second", "copy", True),  # with that to the gradients, so that no path by way of GPU:0 is seen
+        ("second", "third", "copy", False),
+        ("second", "gradients", "data", False),
+        ("third", "loss", "data", False),
+    ]
 
 
 def test_many_alike_devices_are_one_box() -> None:

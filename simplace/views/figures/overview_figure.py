@@ -91,8 +91,9 @@ def _draw_parts(placed: Placed, alike: Alike) -> Figure:
     bundles = _bundle_copies(placed, alike)
     undrawn = len(placed.step_copies) - sum(map(len, bundles))
     local = {(a, b): count for (a, b), count in found.data.items() if _is_local(alike, a, b)}
-    data = without_implied(local, set(local))
-    copies = _draw_bundles(bundles, alike, set(data))
+    copies = _draw_bundles(bundles, alike, set(local))
+    seen = {(int(one.source), int(one.target)) for one in copies if not (one.from_group or one.to_group)}
+    data = without_implied(local, set(local) | seen)  # a path is to be seen: an edge of whole devices is none
     bars, arms = _draw_collectives(placed, alike)
     return Figure(
         title=write_message(placed),
