@@ -317,7 +317,9 @@ def _retraced(finding: found.Retraced) -> Advice:
             f"{said}, for tensors of the same shapes.",
             "A tf.function is traced again for each new value of an argument that is not a tensor, such as a number or "
             "an object, and for each tf.function that is made anew.",
-            "Pass what varies as a tensor (tf.constant), and make the tf.function once, outside of the loop.",
+            "Make and compile the model once, outside of the loop: each compile() makes new functions."
+            if finding.is_of_keras
+            else "Pass what varies as a tensor (tf.constant), and make the tf.function once, outside of the loop.",
         )
     why = f"A tf.function is traced{compiled} again for each new shape, and each new value that is not a tensor."
     if finding.is_compiled:
@@ -325,6 +327,13 @@ def _retraced(finding: found.Retraced) -> Advice:
             f"{said}, for {finding.shapes:,} shapes of its tensors.",
             f"{why} XLA needs to know all shapes.",
             "Pad to a few shapes, drop what does not fill a batch (drop_remainder=True), or do without jit_compile.",
+        )
+    if finding.is_of_keras:
+        return Advice(
+            f"{said}, for {finding.shapes:,} shapes of its tensors.",
+            why,
+            "Pad what varies to a few lengths (padded_batch, pad_sequences), and drop what does not fill a batch "
+            "(drop_remainder=True).",
         )
     return Advice(
         f"{said}, for {finding.shapes:,} shapes of its tensors.",

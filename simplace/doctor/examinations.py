@@ -213,7 +213,7 @@ def _find_retraced(patient: Patient) -> Iterator[Finding]:
         is_compiled = all(program.kind == "compiled" for program in programs)
         if len(programs) >= (_COMPILATIONS if is_compiled else _TRACES):
             shapes = {_list_shapes(program) for program in programs}
-            yield found.Retraced(programs[0].at, role or name, (), len(programs), len(shapes), is_compiled)
+            yield found.Retraced(programs[0].at, role or name, (), len(programs), len(shapes), is_compiled, bool(role))
 
 
 def _add_trace(functions: list[tuple[set[str], list[Program]]], program: Program) -> None:

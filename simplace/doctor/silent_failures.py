@@ -107,13 +107,14 @@ class DatasetScope(Finding):
 @dataclass(frozen=True, slots=True)
 class Retraced(Finding):
     """A function was traced `times` times, and compiled by XLA as often if `is_compiled`; `shapes` counts those of its
-    tensors.
+    tensors. `is_of_keras`: it is a step that Keras makes.
     """
 
     rule: ClassVar[str] = "retraced"
     times: int
     shapes: int
     is_compiled: bool
+    is_of_keras: bool = False
 
 
 @dataclass(frozen=True, slots=True)

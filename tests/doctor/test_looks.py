@@ -262,12 +262,13 @@ def test_a_finding_is_a_problem_of_its_line():
 
 
 @pytest.mark.parametrize(
-    ("shapes", "is_compiled", "instead"),
-    [(1, False, "Pass what varies as a tensor"), (6, False, "Give tf.function an input_signature"),
-     (6, True, "Pad to a few shapes")],
+    ("shapes", "is_compiled", "is_of_keras", "instead"),
+    [(1, False, False, "Pass what varies as a tensor"), (6, False, False, "Give tf.function an input_signature"),
+     (6, True, False, "Pad to a few shapes"), (1, False, True, "Make and compile the model once"),
+     (6, False, True, "Pad what varies to a few lengths")],
 )  # fmt: skip
-def test_what_to_do_about_traces_depends_on_what_differs(shapes, is_compiled, instead):
-    said = advise_on_finding(found.Retraced("m.py:3", "step", (), 6, shapes, is_compiled))
+def test_what_to_do_about_traces_depends_on_what_differs(shapes, is_compiled, is_of_keras, instead):
+    said = advise_on_finding(found.Retraced("m.py:3", "step", (), 6, shapes, is_compiled, is_of_keras))
     assert said.instead.startswith(instead)
     assert said.what.startswith(f"step was traced {'and compiled by XLA ' if is_compiled else ''}6 times")
 
