@@ -16,7 +16,7 @@ from simplace.costs.cost_model import KernelCost, Source
 from simplace.costs.estimate import EstimatedGraph
 from simplace.executor.trace import Span
 
-Kind = Literal["modelled", "measured", "guessed kernel", "copy", "executor"]
+Kind = Literal["modelled", "measured", "guessed kernel", "guessed cluster", "copy", "executor"]
 
 
 class TimeSource(NamedTuple):
@@ -45,10 +45,17 @@ def find_source(estimated: EstimatedGraph, span: Span) -> TimeSource:
     """Return where a span's length comes from; copies, launches and bookkeeping alone are guessed."""
     cost = find_cost(estimated, span)
     if cost is not None and cost.host_s + cost.device_s > 0:
-        return TimeSource(cost.source, cost.off, "guessed kernel" if cost.source == "guessed" else cost.source)
+        return TimeSource(cost.source, cost.off, _find_kind(estimated, span, cost))
     if span.kind == "copy":
         return TimeSource("guessed", estimated.model.assume_error("copy"), "copy")
     return TimeSource("guessed", estimated.model.assume_error("executor"), "executor")
+
+
+def _find_kind(estimated: EstimatedGraph, span: Span, cost: KernelCost) -> Kind:
+    """Return what a kernel's error goes together with: XLA's kernels on a CPU are others than TensorFlow's."""
+    if cost.source != "guessed":
+        return cost.source
+    return "guessed cluster" if span.node in estimated.held else "guessed kernel"
 
 
 def share_sources(estimated: EstimatedGraph, path: Sequence[Span]) -> tuple[SourceShare, ...]:

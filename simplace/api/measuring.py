@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+from collections.abc import Iterator
 from dataclasses import replace
 from functools import cached_property
 from typing import Any
@@ -10,6 +11,7 @@ from typing import Any
 from simplace.costs.chosen_model import cost_model
 from simplace.costs.recorded_costs import RecordedCosts, cost_file
 from simplace.executor.step_options import Threads
+from simplace.graph.op_kinds import CONSTANTS, VARIABLE_HANDLE
 from simplace.importers.target import parse_target
 from simplace.measure.measurement import Measured, MeasureOptions, measure_target
 from simplace.measure.step_comparison import StepAgreement, check_schedule, fixed_times
@@ -65,7 +67,15 @@ def measure_costs(
     named = target if narrowed else f"{target}:{program.name.split(' ')[0]}"
     found = measure_target(named, _settle(options), Measured)
     step, rest = found.settings[0], cost_model("modelled", gpu, gpu_memory_fraction)
-    return RecordedCosts("a run just now", step.seconds, rest, 1, True, fixed=fixed_times(found), averages=step.kernels)
+    handed_over = set(_list_inputs(found)) - placed.placement.graph.ids.keys()
+    seconds = {name: time for name, time in step.seconds.items() if name not in handed_over}
+    return RecordedCosts("a run just now", seconds, rest, 1, True, fixed=fixed_times(found), averages=step.kernels)
+
+
+def _list_inputs(measured: Measured) -> Iterator[str]:
+    """Yield the nodes that may stand for what the caller of a measured step hands over."""
+    graph = measured.program.graph
+    yield from (node.name for node in graph.nodes if node.op in CONSTANTS or node.op == VARIABLE_HANDLE)
 
 
 def _settle(options: MeasureOptions) -> MeasureOptions:

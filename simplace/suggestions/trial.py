@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, replace
-from math import inf
+from math import hypot, inf
 from pathlib import Path
 from typing import Literal
 
@@ -26,6 +26,10 @@ from simplace.suggestions.edits import ConflictError, apply_edits
 from simplace.suggestions.estimated_step import Step, count_step_examples
 from simplace.suggestions.evidence import Evidence
 from simplace.suggestions.mirrored_changes import list_busy_gpus
+
+# How far off a step is where other numbers of threads run it: they sleep between steps, and a core that sleeps, too,
+# takes up to so long to wake, in virtual machines above all (benchmarks/suggested_gains.py).
+_WAKE_NS = 200_000
 
 Sources = tuple[tuple[str, str], ...]  # (absolute path, text)
 Run = Callable[[Sources, bool], Result]  # with other texts of files, and whether the program then computes slowly here
@@ -85,7 +89,9 @@ class Trial:
         """Return how far off the gain is in the mean, as a share of the time before."""
         if self.after is None:
             return 0.0
-        return (1 - self.gain) * compare_errors(self.before.errors, self.after.errors)
+        error = (1 - self.gain) * compare_errors(self.before.errors, self.after.errors)
+        has_other_threads = any(isinstance(part, ThreadSettings) for part in self.change.list_parts())
+        return hypot(error, _WAKE_NS / self.before.nanoseconds) if has_other_threads else error
 
 
 def try_change(change: Change, evidence: Evidence, before: Step, run: Run, options: StepOptions) -> Trial:

@@ -9,6 +9,7 @@ from hypothesis import strategies as st
 
 from simplace import place
 from simplace.analysis.schedule import schedule_placement
+from simplace.analysis.time_sources import compare_errors
 from simplace.costs import cluster_ops
 from simplace.costs.cluster_cost import estimate_cluster
 from simplace.costs.cluster_ops import list_cluster_ops
@@ -42,14 +43,14 @@ LAYER = function(
 SHAPES = {"view": (ROWS * WIDE,), "sides": (1,), "all": (1,), "loss": ()}
 
 
-def compiled_program() -> Program:
+def compiled_program(device: str = "GPU:0") -> Program:
     called = "f=fn('layer'), Tin=(float, float, float), Tout=(float, float), _XlaMustCompile=True"
     program = session_program(
         f"""
-        x = Placeholder() @/device:GPU:0 {{dtype=float, shape=dims({ROWS}, {WIDE})}}
-        w = Placeholder() @/device:GPU:0 {{dtype=float, shape=dims({WIDE}, {WIDE})}}
-        b = Placeholder() @/device:GPU:0 {{dtype=float, shape=dims({WIDE})}}
-        step = PartitionedCall(x, w, b) @/device:GPU:0 {{{called}}}
+        x = Placeholder() @/device:{device} {{dtype=float, shape=dims({ROWS}, {WIDE})}}
+        w = Placeholder() @/device:{device} {{dtype=float, shape=dims({WIDE}, {WIDE})}}
+        b = Placeholder() @/device:{device} {{dtype=float, shape=dims({WIDE})}}
+        step = PartitionedCall(x, w, b) @/device:{device} {{{called}}}
         """,
         LAYER,
     )
@@ -114,6 +115,14 @@ def test_on_a_cpu_a_gradient_of_filters_reads_copies_in_other_layouts() -> None:
     assert list_body(text, "y:output:0", "GPU")["step/y"] == ("step/sizes",)
     found = list_body(text, "y:output:0", "CPU")
     assert found["step/y"] == ("step/y/operand 0", "step/sizes", "step/y/operand 2")
+
+
+@pytest.mark.parametrize(("device", "kind"), [("GPU:0", "modelled"), ("CPU:0", "guessed cluster")])
+def test_kernels_of_xla_are_off_by_themselves_on_a_cpu(device: str, kind: str) -> None:
+    done = schedule_placement(place_program(compiled_program(device), DEVICES, TABLE), costs="modelled")
+    errors = {of: error for of, error in done.errors.items() if of not in ("executor", "copy", "guessed kernel")}
+    assert list(errors) == [kind]
+    assert compare_errors(errors, {"guessed kernel": errors[kind]}) > errors[kind]
 
 
 def test_the_schedule_prices_the_kernels_and_no_longer_the_call() -> None:

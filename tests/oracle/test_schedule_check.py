@@ -12,11 +12,13 @@ from typing import Any
 import pytest
 
 import simplace
+from simplace import api
 from simplace.analysis.schedule import schedule_placement
 from simplace.costs.cost_model import Overheads
 from simplace.costs.recorded_costs import cost_file
 from simplace.devices.device_set import local_devices
 from simplace.errors import ProgramError, TargetError
+from simplace.executor.step_options import StepOptions
 from simplace.graph import graph_def
 from simplace.kernels.registry import KernelTable
 from simplace.measure import measurement
@@ -127,6 +129,31 @@ def test_calls_of_a_measured_function_are_inlined_as_where_it_runs(tmp_path: Pat
     ours = {node.name for node in simplace.place(str(script)).only("step").nodes if "Func" not in node.name}
     assert {name for name in ran if name.startswith(bodies)} == {name for name in ours if name.startswith(bodies)}
     assert {name for name in ran if "AssignAdd" in name} == {f"{body}/AssignAddVariableOp" for body in bodies}
+
+
+VARIABLES = """
+import tensorflow as tf
+
+weights = [tf.Variable(tf.ones([8, 8])) for _ in range(8)]
+
+@tf.function
+def step(x):
+    return tf.add_n([tf.reduce_sum(x @ weight) for weight in weights])
+
+step(tf.ones([8, 8]))
+"""
+
+
+@pytest.mark.tf
+@pytest.mark.usefixtures("forked")
+def test_handles_that_a_caller_hands_over_do_not_make_measured_costs_those_of_another_graph(tmp_path: Path) -> None:
+    script = tmp_path / "variables.py"
+    script.write_text(VARIABLES)
+    placed = simplace.place(str(script), "cpu:1").program("step")
+    costs = api.measure_costs(str(script), placed, StepOptions(), MeasureOptions(steps=1))
+    run = schedule_placement(placed.placement, costs=costs)
+    assert {span.kind for span in run.trace.spans} >= {"op"}
+    assert run.errors.get("measured", 0.0) > 0
 
 
 @pytest.mark.tf
