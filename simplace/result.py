@@ -247,8 +247,8 @@ class Result:
     def used_devices(self) -> frozenset[str]:
         """Return the devices that a program which TensorFlow accepts, or an eager op, runs on, by full names."""
         accepted = (one.placement for one in self.programs if one.placement.refusal is None)
-        eager = () if self.eager is None else (each.placement.device for each in self.eager.ops)
-        return frozenset(filter(None, [*(name for each in accepted for name in set(each.node_devices)), *eager]))
+        eager = frozenset() if self.eager is None else self.eager.used_devices
+        return eager.union(filter(None, (name for each in accepted for name in set(each.node_devices))))
 
     @property
     def works_eagerly(self) -> bool:

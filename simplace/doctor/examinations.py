@@ -10,7 +10,7 @@ from simplace.devices.device_name import DeviceName
 from simplace.devices.device_set import DeviceSet
 from simplace.doctor import silent_failures as found
 from simplace.doctor.failures import is_caught, predict_failures
-from simplace.explain.eager_findings import EagerCopiesEachTime, find_in_eager, used_devices
+from simplace.explain.eager_findings import EagerCopiesEachTime, find_in_eager
 from simplace.explain.finding import Finding
 from simplace.explain.findings import IdleGpu, NoKernel, NoSuchDevice, idle_gpus
 from simplace.explain.placement_findings import find_sent, find_ungranted, rank_findings
@@ -269,7 +269,7 @@ def _find_idle_gpus(patient: Patient) -> Iterator[Finding]:
     eager, placements = patient.result.eager, [placed.placement for placed in patient.result]
     sets = [one.devices for one in placements] + ([] if eager is None else [eager.all_devices])
     devices = DeviceSet({device.name: device for each in sets for device in each}.values())
-    yield from idle_gpus(placements, devices, used_devices(eager))
+    yield from idle_gpus(placements, devices, frozenset() if eager is None else eager.used_devices)
 
 
 def _find_eager_ops(patient: Patient) -> Iterator[Finding]:

@@ -168,11 +168,6 @@ def _list_ops(members: Iterable[PlacedOp]) -> str:
     return ", ".join(ops[:_NAMED]) + (f" and {len(ops) - _NAMED} more" if len(ops) > _NAMED else "")
 
 
-def used_devices(eager: PlacedEager | None) -> set[str]:
-    """Return the devices on which eager ops ran, by full names."""
-    return set() if eager is None else {each.placement.device for each in eager.ops}
-
-
 def _is_of_program(each: PlacedOp, number: int, eager: PlacedEager) -> bool:
     """Return whether the program itself runs an op, or makes its input of that number by an op of its own."""
     makers = (eager.ops[one.maker] for one in each.made_by if one.input == number)
@@ -186,8 +181,8 @@ def _is_dataset(each: PlacedOp, eager: PlacedEager) -> bool:
 
 
 def _idle_gpus(eager: PlacedEager) -> Iterator[IdleGpu]:
-    used = used_devices(eager)
-    idle = [device.short for device in eager.all_devices if device.type == "GPU" and device.name not in used]
+    gpus = (device for device in eager.all_devices if device.type == "GPU")
+    idle = [device.short for device in gpus if device.name not in eager.used_devices]
     if idle:
         yield IdleGpu("", "", (), tuple(idle), 0)
 

@@ -20,7 +20,7 @@ _REDUCE = ("CollectiveReduceV2", "CollectiveReduce", "NcclAllReduce")
 _GATHER = ("CollectiveGatherV2", "CollectiveGather")
 _OUTPUT = re.compile(r"(.+):\w+:0")  # how a function names the first output of a node
 _ONE = tf.compat.v1.AttrValue(i=1)
-_PAIRWISE = {"Max": "Maximum", "Min": "Minimum", "Mul": "Mul", "max": "Maximum", "min": "Minimum", "prod": "Mul"}
+PAIRWISE = {"Max": "Maximum", "Min": "Minimum", "Mul": "Mul", "max": "Maximum", "min": "Minimum", "prod": "Mul"}
 
 
 def is_collective(op: str) -> bool:
@@ -125,7 +125,7 @@ def _make_reduction(members: Sequence[Any]) -> list[Any]:
     first = members[0]
     merge = (first.attr["merge_op"].s or first.attr["reduction"].s).decode()
     inputs = [member.input[0] for member in members]
-    made = [_make_sum(first, inputs)] if merge in ("Add", "sum") else _make_pairwise(first, inputs, _PAIRWISE[merge])
+    made = [_make_sum(first, inputs)] if merge in ("Add", "sum") else _make_pairwise(first, inputs, PAIRWISE[merge])
     if first.attr["final_op"].s == b"Div":
         made += _make_division(first, f"{made[-1].name}:{_name_output(made[-1].op)}:0", len(members))
     return made

@@ -16,12 +16,10 @@ from typing import Any
 import tensorflow as tf
 
 from simplace.graph.op_kinds import COLLECTIVE_KEY_INPUTS
-from simplace.oracle.child.collective_rewrite import is_collective, is_gather
+from simplace.oracle.child.collective_rewrite import PAIRWISE, is_collective, is_gather
 from simplace.oracle.child.failures import FAILURES
 from simplace.oracle.child.tensors import find_host
 from simplace.oracle.child.tf_private import record
-
-_PAIRWISE = {"Mul": tf.multiply, "Max": tf.maximum, "Min": tf.minimum}
 
 
 @dataclass(slots=True)
@@ -81,5 +79,9 @@ def _find_index(device: str) -> int:
 
 def _merge(values: Sequence[Any], attrs: Mapping[str, Any]) -> Any:
     how, at_last = (tf.compat.as_str(attrs[name]) for name in ("merge_op", "final_op"))
-    merged = tf.add_n(values) if how == "Add" else reduce(_PAIRWISE[how], values)
+    if how == "Add":
+        merged = tf.add_n(values)
+    else:
+        pair = getattr(tf.raw_ops, PAIRWISE[how])
+        merged = reduce(lambda so_far, value: pair(x=so_far, y=value), values)
     return tf.raw_ops.Div(x=merged, y=tf.cast(len(values), merged.dtype)) if at_last == "Div" else merged

@@ -84,6 +84,11 @@ class PlacedEager:
         return self.devices if placed.devices is None else placed.devices
 
     @cached_property
+    def used_devices(self) -> frozenset[str]:
+        """Return the devices on which ops ran, by full names."""
+        return frozenset(each.placement.device for each in self.ops if each.placement.device)
+
+    @cached_property
     def all_devices(self) -> DeviceSet:
         """Return the devices that the program had at any time."""
         sets = (self.devices, *(self.devices_of(each) for each in self.ops))
