@@ -156,23 +156,17 @@ class _BodyInlining:
         if not (is_if(node.op) or is_case(node.op)):
             return None
         index = self._read_integer(values[0][0]) if values else None
-        branches = (
-            node.attrs["branches"] if is_case(node.op) else (node.attrs["then_branch"], node.attrs["else_branch"])
-        )
-        assert isinstance(branches, tuple), "the op's definition says so"
         if index is None:
             self._cluster.branches.append(name)
-            chosen = branches[0]
-        else:
-            chosen = branches[min(index, len(branches) - 1)] if is_case(node.op) else branches[not index]
+        chosen = _choose_branch(node, index)
         runs = self._list_ops_of(chosen, values[1:], name, depth, {})
         return ClusterBody(_drop_dead_ops(runs), 1, None if index is not None else ClusterOps((), ()))
 
     def _read_loop(self, node: NodeDef, values: Sequence[Value], name: str, depth: int) -> ClusterBody:
         starts = {i: value for i, (ref, _) in enumerate(values) if (value := self._read_integer(ref)) is not None}
-        body = node.attrs["body"]
+        body = node.attrs.get("body")
         invariants = find_invariants(self._find_function(body))
-        condition = self._list_ops_of(node.attrs["cond"], values, name, depth, starts)
+        condition = self._list_ops_of(node.attrs.get("cond"), values, name, depth, starts)
         fixed = {i: value for i, value in starts.items() if i in invariants}
         place = len(self._cluster.loops)
         runs = self._list_ops_of(body, values, name, depth, fixed)
@@ -225,6 +219,18 @@ class _BodyInlining:
             inferred = infer_shape(op, attrs, inputs) if slot == 0 else None
             return max(inputs, key=prod, default=()) if inferred is None else inferred
         return tuple(dim if dim >= 0 else self._cluster.batch if place == 0 else 1 for place, dim in enumerate(shape))
+
+
+def _choose_branch(node: NodeDef, index: int | None) -> Any:
+    """Return the function that a branch runs, the first one where the index is not known.
+
+    An index that no branch has means the last one (xla/backends/gpu/runtime/conditional_thunk.cc).
+    """
+    if is_if(node.op):
+        return node.attrs.get("else_branch" if index == 0 else "then_branch")
+    branches = node.attrs.get("branches") or (None,)
+    place = index or 0
+    return branches[place if 0 <= place < len(branches) else -1]
 
 
 def _sort_nodes(function: FunctionDef) -> Iterator[NodeDef]:

@@ -21,6 +21,7 @@ from simplace.costs.loop_trips import Loop
 from simplace.costs.modelled_costs import make_modelled_costs
 from simplace.costs.op_work import make_tensor
 from simplace.costs.xla_fusion import FusedKernel, fuse_ops
+from simplace.errors import SimplaceError
 from simplace.graph.node_def import FuncRef, FunctionDef
 from tests.lowering.worlds import function, session_program
 
@@ -230,6 +231,29 @@ else_branch=fn('no')}}
     assert (kernel.body.asked is not None) == waits
 
 
+@pytest.mark.parametrize(("index", "op"), [(0, "Neg"), (1, "Abs"), (2, "Exp"), (3, "Exp"), (-2, "Exp")])
+def test_an_index_that_no_branch_has_means_the_last(index: int, op: str) -> None:
+    ops = {"a": "Neg", "b": "Abs", "c": "Exp"}
+    functions = [function(f"{name}(x: float) -> y: float", f"y = {op}(x)", {"y": "y:y:0"}) for name, op in ops.items()]
+    step = function(
+        "step(x: float) -> y: float",
+        f"""
+        which = Const() {{dtype=int32, value=number({index})}}
+        case = StatelessCase(which:output:0, x) {{Tin=(float,), Tout=(float,), branches=(fn('a'), fn('b'), fn('c'))}}
+        """,
+        {"y": "case:output:0"},
+    )
+    (kernel,) = fuse(compile_step(step, *functions))
+    assert kernel.body is not None
+    assert [one.call.op for one in kernel.body.kernels] == [op]
+
+
+def test_a_loop_without_a_body_stays_a_guess() -> None:
+    step = function("step(x: float) -> y: float", "loop = While(x) {T=(float,)}", {"y": "loop:output:0"})
+    with pytest.raises(SimplaceError, match="which the graph does not have"):
+        compile_step(step)
+
+
 def test_a_round_holds_what_lies_between_its_kernels() -> None:
     compiled = compile_step(STEP, BODY, BELOW_20)
     kernels = fuse(compiled)
@@ -237,7 +261,7 @@ def test_a_round_holds_what_lies_between_its_kernels() -> None:
     assert [tensor.shape for tensor in held] == [(), (SIDE, SIDE)]  # the counter, and in a round the product
 
 
-def test_a_loop_that_contains_itself_stays_a_guess() -> None:
+def test_a_loop_that_contains_itself_ends() -> None:
     endless = function(
         "body(i: int32, x: float) -> next: int32, y: float",
         "loop = StatelessWhile(i, x) {T=(int32, float), cond=fn('cond'), body=fn('body')}",
