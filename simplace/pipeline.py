@@ -137,7 +137,8 @@ def simulate_step(placed: PlacedGraph, options: StepOptions, rewritten: Rewritte
     graph = optimize_subgraphs(remove_dead_nodes(graph)) if options.optimizes else remove_dead_nodes(graph)
     estimated = _estimate_costs(graph, options)
     _ended("estimate costs", estimated)
-    execution = execute_graph(estimated, control_flow(graph, trips=options.trips, branches=options.branches), options)
+    flow = control_flow(graph, trips=options.trips, branches=options.branches, compiled=estimated.loops)
+    execution = execute_graph(estimated, flow, options)
     _ended("execute", execution)
     return execution
 
@@ -153,7 +154,7 @@ def _estimate_costs(graph: PartitionedGraph, options: StepOptions) -> EstimatedG
 
     model = chosen_model(options.costs, options.gpu, options.gpu_memory_fraction)
     check_belongs(model, (node.name for node in graph.nodes))
-    return estimate_costs(graph, model, batch=options.batch)
+    return estimate_costs(graph, model, batch=options.batch, trips=options.trips)
 
 
 def _do_nothing(stage: str, record: object) -> None:

@@ -111,7 +111,7 @@ class _Account:
     def closed(self) -> DeviceTime:
         """Return the account of all steps."""
         whole, spans = self.trace.makespan, [self.trace.spans[i] for i in self.work]
-        kernels = sum(span.kind in ("kernel", "op") for span in spans)
+        costs = [self.estimated.kernels[span.node] for span in spans if span.kind in ("kernel", "op")]
         if not any(span.duration for span in spans):
             return DeviceTime(self.device, whole, 0, whole, {}, 0)
         busy = merge_intervals((span.start, span.end) for span in spans)
@@ -125,9 +125,12 @@ class _Account:
                     at = min(ends, end)
             self._explain(at, end, -1, step)
             start = end
+        inside = round(sum(cost.waits_s for cost in costs) * 1e9)  # of what XLA compiles, which is one span
+        self.waits["launches"] = self.waits.get("launches", 0) + inside
         waits = {cause: Waited(time, self.longest.get(cause, (0, -1))[1]) for cause, time in self.waits.items() if time}
         latency = sum(span.duration for span in spans if is_short(self.estimated, span))
-        return DeviceTime(self.device, whole, sum(end - start for start, end in busy), 0, waits, kernels, latency)
+        works = sum(end - start for start, end in busy) - inside
+        return DeviceTime(self.device, whole, works, 0, waits, sum(cost.launches for cost in costs), latency)
 
     def _explain(self, start: int, end: int, work: int, step: int) -> None:
         """Account for a wait that the start of a span of work ended, or (-1) the end of the step."""

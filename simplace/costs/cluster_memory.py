@@ -41,19 +41,25 @@ def _find_peak(kernels: Sequence[FusedKernel], returned: frozenset[Ref]) -> tupl
     for kernel in kernels:
         made = _list_kept(kernel, returned)
         ended = [ref for ref in kernel.reads if ref in live and left[ref] == 1]
-        for tensor in made.values() if is_fusible(kernel.call.op) and not kernel.reorders else ():
+        for tensor in made.values() if _updates_in_place(kernel) else ():
             into = next((ref for ref in ended if live[ref].size == tensor.size), None)
             if into is not None:
                 ended.remove(into)
                 now -= live.pop(into).size
         live |= made
         now += _sum_sizes(made.values())
-        if now > most:
-            most, peak = now, tuple(live.values())
+        inside = find_held(kernel.body.kernels, kernel.body.results) if kernel.body is not None else ()
+        if now + _sum_sizes(inside) > most:
+            most, peak = now + _sum_sizes(inside), (*live.values(), *inside)
         left.subtract(kernel.reads)
         for ref in [*ended, *(ref for ref in made if not left[ref])]:
             now -= live.pop(ref).size
     return peak
+
+
+def _updates_in_place(kernel: FusedKernel) -> bool:
+    """Return whether results may be where inputs were: element by element, or the variables of a loop."""
+    return kernel.body is not None or (is_fusible(kernel.call.op) and not kernel.reorders)
 
 
 def _order_by_breadth(kernels: Sequence[FusedKernel]) -> list[FusedKernel]:

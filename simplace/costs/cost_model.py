@@ -73,6 +73,7 @@ class KernelCost:
     step, of the second and so on, where each is known: the first iteration of a loop finds cold caches.
     `source` says where the times come from, `error` by how much they are off in the mean (None: see `off`). `bound`
     is what a GPU's kernel spends most of its time on, `share` how much of the data sheet's peak of that it reaches.
+    Of what XLA compiles, `launches` counts the kernels, and `waits_s` is how long of `device_s` none of them runs.
     """
 
     host_s: float
@@ -85,6 +86,8 @@ class KernelCost:
     error: float | None = None
     bound: Bound | None = None
     share: float = 0.0
+    launches: int = 1
+    waits_s: float = 0.0
 
     @property
     def off(self) -> float:

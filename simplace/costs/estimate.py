@@ -6,13 +6,14 @@ from collections.abc import Collection, Generator, Mapping
 from dataclasses import dataclass
 from math import prod
 
-from simplace.costs.cluster_cost import estimate_cluster
+from simplace.costs.cluster_cost import estimate_cluster, list_kernel_calls
 from simplace.costs.cluster_memory import find_held
 from simplace.costs.cluster_ops import list_cluster_ops
 from simplace.costs.cost_model import CollectiveCall, CostModel, KernelCost, OpCall, Tensor
+from simplace.costs.loop_trips import Loop
 from simplace.costs.op_work import make_tensor
 from simplace.costs.shape_rules import infer_shape
-from simplace.costs.xla_fusion import find_sources, fuse_ops
+from simplace.costs.xla_fusion import FusedKernel, find_sources, fuse_ops
 from simplace.devices.device_set import DeviceSet
 from simplace.errors import SimplaceError
 from simplace.graph import dtypes
@@ -32,9 +33,10 @@ _COLLECTIVE_OPS: dict[CollectiveKind, str] = {  # as `costs.collectives` calls t
 
 @dataclass(frozen=True, slots=True)
 class Assumption:
-    """Record of an assumption: `kind` is "batch", "dimension", "rank" or "formula".
+    """Record of an assumption: `kind` is "batch", "dimension", "rank", "formula" or "branch".
 
-    `count` is the number of tensors (of ops for "formula"), `example` names one, `value` is what was assumed.
+    `count` is the number of tensors (of ops for "formula", of conditionals that XLA compiles for "branch"), `example`
+    names one, `value` is what was assumed.
     """
 
     kind: str
@@ -48,7 +50,8 @@ class EstimatedGraph:
     """Record of a partitioned graph with costs.
 
     `kernels` are by node, `outputs` the output tensors of each node, `copy_seconds` and `copy_bytes` by copy. `held`
-    are by node what a call that XLA compiles holds at its peak besides its inputs and outputs.
+    are by node what a call that XLA compiles holds at its peak besides its inputs and outputs, `loops` those inside of
+    such calls.
     """
 
     graph: PartitionedGraph
@@ -59,6 +62,7 @@ class EstimatedGraph:
     copy_bytes: tuple[int, ...]
     assumptions: tuple[Assumption, ...]
     held: Mapping[int, tuple[Tensor, ...]]
+    loops: tuple[Loop, ...]
 
     def output(self, node: int, slot: int) -> Tensor | None:
         """Return an output of a node; a send and a receive have the tensor that they carry. None for order alone."""
@@ -81,14 +85,17 @@ def estimate_costs(
     batch: int = 32,
     growing: Collection[tuple[int, int]] = (),
     factor: int = 1,
+    trips: Mapping[str, int] | None = None,
 ) -> EstimatedGraph:
     """Estimate the costs of a graph; `batch` replaces an unknown first dimension, 1 any other unknown one.
+
+    `trips` are those of loops, by name, inside of calls that XLA compiles; names that no such loop has are passed over.
 
     The first dimension of `growing` outputs (ids of the graph that was partitioned, slots) is taken `factor` times.
     """
     if batch < 1:
         raise SimplaceError(f"batch must be a whole number above 0; got {batch}")
-    return _Estimator(graph, model, batch, frozenset(growing), factor).estimated()
+    return _Estimator(graph, model, batch, frozenset(growing), factor, trips or {}).estimated()
 
 
 def estimate_copy(model: CostModel, devices: DeviceSet, copy: Copy, size: int) -> float:
@@ -103,8 +110,16 @@ def estimate_copy(model: CostModel, devices: DeviceSet, copy: Copy, size: int) -
 
 class _Estimator:
     def __init__(
-        self, graph: PartitionedGraph, model: CostModel, batch: int, growing: frozenset[tuple[int, int]], factor: int
+        self,
+        graph: PartitionedGraph,
+        model: CostModel,
+        batch: int,
+        growing: frozenset[tuple[int, int]],
+        factor: int,
+        trips: Mapping[str, int],
     ) -> None:
+        self.trips = trips
+        self.loops: list[Loop] = []
         self.growing = growing
         self.factor = factor
         self.graph = graph
@@ -122,11 +137,13 @@ class _Estimator:
         kernels = tuple(self._kernel(i, outputs) for i in range(len(self.graph)))
         copy_bytes = tuple(0 if c.is_control else self._tensor(c.producer, c.slot).size for c in self.graph.copies)
         seconds = tuple(self._copy(i, size) for i, size in enumerate(copy_bytes))
-        values = {"batch": self.batch, "dimension": 1, "rank": 0, "formula": 0}
+        values = {"batch": self.batch, "dimension": 1, "rank": 0, "formula": 0, "branch": 0}
         assumptions = tuple(
             Assumption(kind, len(names), names[0], values[kind]) for kind, names in sorted(self.assumed.items())
         )
-        return EstimatedGraph(self.graph, self.model, kernels, outputs, seconds, copy_bytes, assumptions, self.held)
+        return EstimatedGraph(
+            self.graph, self.model, kernels, outputs, seconds, copy_bytes, assumptions, self.held, tuple(self.loops)
+        )
 
     def _outputs(self, node: int) -> tuple[Tensor, ...]:
         if node < 0:
@@ -199,13 +216,13 @@ class _Estimator:
         kernels = self._list_cluster_kernels(i, call)
         if kernels is not None:
             cost = estimate_cluster(kernels, self.model)
-        for one in [call] if kernels is None else kernels:
+        for one in [call] if kernels is None else list_kernel_calls(kernels):
             if self.model.kernel(one).is_guess:
                 self.assumed.setdefault("formula", []).append(f"{one.name} ({one.op})")
         return cost
 
-    def _list_cluster_kernels(self, i: int, call: OpCall) -> list[OpCall] | None:
-        """Return the kernels of a call that XLA compiles, and note what they hold in memory.
+    def _list_cluster_kernels(self, i: int, call: OpCall) -> list[FusedKernel] | None:
+        """Return the kernels of a call that XLA compiles, and note what they hold in memory, and its loops.
 
         None for other ops, and for a body that does not hold.
         """
@@ -214,12 +231,16 @@ class _Estimator:
         if called is None or call.attrs.get(MUST_COMPILE) is not True:
             return None
         try:
-            ops, results = list_cluster_ops(program, called, call, self.batch)
+            compiled = list_cluster_ops(program, called, call, self.batch, self.trips)
         except SimplaceError:
             return None  # the call stays a guess, which is told as such
+        self.loops += compiled.loops
+        if compiled.branches:
+            self.assumed.setdefault("branch", []).extend(compiled.branches)
+        ops, results = compiled.runs.ops, compiled.runs.results
         kernels = fuse_ops(ops, results)
         self.held[i] = find_held(kernels, find_sources(ops, results))
-        return [kernel.call for kernel in kernels]
+        return kernels
 
     def _member(self, number: int, device: str) -> KernelCost:
         """Estimate a member of a collective; what the shapes leave open is assumed as for any tensor."""

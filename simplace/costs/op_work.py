@@ -83,6 +83,9 @@ _MOVES = frozenset(
     "TensorListStack TensorListFromTensor InvertPermutation SpaceToBatchND BatchToSpaceND LinSpace XlaFusion".split()
 )
 
+# Of their first input they read what they return, and no more.
+_SELECTIVE = frozenset("Slice StridedSlice Gather GatherV2 GatherNd".split())
+
 # Ops whose outputs are tensors that are ready, as they are (kernels/data/iterator_ops.cc, optional_ops.cc): TensorFlow
 # 2.21 takes 24 to 65 us for an element of 8 KiB, and for one of 32 MiB. How long they wait for it is not known.
 _HANDED = frozenset("IteratorGetNext IteratorGetNextSync IteratorGetNextAsOptional OptionalGetValue".split())
@@ -95,6 +98,18 @@ def is_free(op: str) -> bool:
     (True, False)
     """
     return op in _FREE
+
+
+def find_read(call: OpCall, place: int) -> Tensor:
+    """Return the input at a place, or of its size what the op reads of it.
+
+    >>> table, ids, rows = (Tensor("float32", s, 4 * s[0]) for s in ((1000,), (2,), (2,)))
+    >>> find_read(OpCall("g", "Gather", "GPU", {}, (table, ids), (rows,)), 0)
+    Tensor(dtype='float32', shape=(2,), size=8)
+    """
+    whole = call.inputs[place]
+    part = call.outputs[0] if place == 0 and call.op in _SELECTIVE and call.outputs else whole
+    return min(whole, part, key=lambda tensor: tensor.size)
 
 
 SOFTMAX = frozenset(("Softmax", "LogSoftmax"))
@@ -129,7 +144,8 @@ def is_expensive(op: str) -> bool:
 
 def count_extra_bytes(call: OpCall) -> int:
     """Return the bytes that an op moves beside its inputs and outputs: an update reads the variable behind a handle."""
-    return count_work(call).bytes - sum(tensor.size for tensor in (*call.inputs, *call.outputs))
+    plain = sum(find_read(call, i).size for i in range(len(call.inputs))) + sum(t.size for t in call.outputs)
+    return count_work(call).bytes - plain
 
 
 def count_work(call: OpCall) -> Work:
@@ -141,7 +157,7 @@ def count_work(call: OpCall) -> Work:
     """
     if call.op in _FREE:
         return Work(0, 0)
-    moved = sum(t.size for t in call.inputs) + sum(t.size for t in call.outputs)
+    moved = sum(find_read(call, i).size for i in range(len(call.inputs))) + sum(t.size for t in call.outputs)
     made = call.outputs[0].elements if call.outputs else 0
     if call.op in _MATRIX:
         return Work(_MATRIX[call.op](call), moved, on_matrix_units=True)

@@ -10,6 +10,10 @@ Mirrors in outline `GpuInstructionFusion` (xla/service/gpu/transforms/instructio
 - A softmax is one kernel, and takes in the elementwise ops that it reads (softmax_rewriter_triton.cc).
 - Products, convolutions and whatever else a library does are kernels of their own.
 
+- Loops and branches have kernels of their own. The host launches those of each round. Unless XLA knows how often a loop
+  runs, and before a branch, it waits for the device to tell (xla/backends/gpu/runtime/while_thunk.cc,
+  conditional_thunk.cc; xla/hlo/transforms/while_loop_trip_count_annotator.cc).
+
 Not modelled: what XLA folds into a product's own kernel (bias, activation), other normalisations as one kernel, limits
 on the size of a fusion, and when a fusion is so slow that XLA leaves it.
 """
@@ -20,7 +24,15 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
 
 from simplace.costs.cost_model import OpCall, Tensor
-from simplace.costs.op_work import SOFTMAX, count_extra_bytes, is_expensive, is_free, is_fusible, is_reduction
+from simplace.costs.op_work import (
+    SOFTMAX,
+    count_extra_bytes,
+    find_read,
+    is_expensive,
+    is_free,
+    is_fusible,
+    is_reduction,
+)
 
 FUSION = "XlaFusion"  # the op of a kernel that several were fused into
 FUSED = "_XlaFused"  # the attribute of a softmax that is one kernel
@@ -35,11 +47,33 @@ Ref = tuple[int, int]  # an op of a cluster (by number) and the slot of an outpu
 class FusibleOp:
     """Record of an op of a cluster: `producers` are the ops (by number) of its inputs, with the slot of each.
 
-    `OUTSIDE` is the producer of arguments; their slot is the number of the argument.
+    `OUTSIDE` is the producer of arguments; their slot is the number of the argument. `body` is what a loop or a branch
+    runs, with its inputs as arguments.
     """
 
     call: OpCall
     producers: tuple[Ref, ...]
+    body: ClusterBody | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class ClusterOps:
+    """Record of ops in topological order, and of the outputs that they return."""
+
+    ops: tuple[FusibleOp, ...]
+    results: tuple[Ref, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class ClusterBody:
+    """Record of what a loop or a branch inside of a cluster runs, `rounds` times.
+
+    `asked` is what tells the host, before each round, whether to run it; None where XLA knows how often.
+    """
+
+    runs: ClusterOps
+    rounds: int
+    asked: ClusterOps | None
 
 
 @dataclass(frozen=True, slots=True)
@@ -47,12 +81,27 @@ class FusedKernel:
     """Record of a kernel of a cluster: which outputs of ops it reads from memory, and writes there.
 
     `writes` are the outputs of `call`, in its order. One that `reorders` reads elements elsewhere than it writes them.
+    `body` are the kernels of a loop or a branch: then `call` is none itself.
     """
 
     call: OpCall
     reads: tuple[Ref, ...]
     writes: tuple[Ref, ...]
     reorders: bool = False
+    body: FusedBody | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class FusedBody:
+    """Record of the kernels of a loop or a branch, which run `rounds` times, and of what they return.
+
+    `asked` are those after which the host waits, before each round, to know whether to run it; None where it knows.
+    """
+
+    kernels: tuple[FusedKernel, ...]
+    results: tuple[Ref, ...]
+    rounds: int
+    asked: tuple[FusedKernel, ...] | None
 
 
 def fuse_ops(ops: Sequence[FusibleOp], results: Sequence[Ref]) -> list[FusedKernel]:
@@ -117,18 +166,28 @@ def _join_members(ops: Sequence[FusibleOp], own: Sequence[int], returned: set[in
         for place, source in enumerate(ops[i].producers):
             kept = _find_source(ops, source)
             if kept[0] not in inside:
-                read.setdefault(kept, ops[i].call.inputs[place])
+                part = find_read(ops[i].call, place)
+                read[kept] = max(read.get(kept, part), part, key=lambda tensor: tensor.size)
     writers = [root, *(i for i in own[:-1] if i in returned)]
     writes = tuple((i, slot) for i in writers for slot in range(len(ops[i].call.outputs)))
     if len(own) == 1:
         alone = replace(last, attrs={**last.attrs, FUSED: True}) if last.op in SOFTMAX else last
-        return FusedKernel(alone, tuple(read), writes, last.op in _REORDERING)
+        return FusedKernel(alone, tuple(read), writes, last.op in _REORDERING, _fuse_body(ops[root].body))
     written = tuple(ops[i].call.outputs[slot] for i, slot in writes)
     extra = sum(count_extra_bytes(ops[i].call) for i in own)
     more = (Tensor("uint8", (extra,), extra),) if extra else ()
     op, attrs = (last.op, {FUSED: True}) if last.op in SOFTMAX else (FUSION, {})
     call = OpCall(last.name, op, last.device_type, attrs, (*read.values(), *more), written)
     return FusedKernel(call, tuple(read), writes, any(ops[i].call.op in _REORDERING for i in own))
+
+
+def _fuse_body(body: ClusterBody | None) -> FusedBody | None:
+    if body is None:
+        return None
+    asked = None if body.asked is None else tuple(fuse_ops(body.asked.ops, body.asked.results))
+    runs = body.runs
+    kernels = tuple(fuse_ops(runs.ops, runs.results))
+    return FusedBody(kernels, tuple(find_sources(runs.ops, runs.results)), body.rounds, asked)
 
 
 def _find_source(ops: Sequence[FusibleOp], source: Ref) -> Ref:

@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Literal
 
+from simplace.costs.loop_trips import DEFAULT_TRIPS, How, Loop
 from simplace.errors import SimplaceError, join_choices
 from simplace.graph.builder import CONTROL
 from simplace.graph.node_def import TensorInfo
@@ -24,11 +25,9 @@ from simplace.graph.op_kinds import (
 from simplace.partition.graph_partition import PartitionedGraph
 
 LIVE, DEAD = -1, -2  # what a finished node puts out: everything, nothing; k >= 0: output k alone
-DEFAULT_TRIPS = 10
 DEFAULT_PARALLEL = 10  # parallel_iterations of tf.while_loop
 
 Role = Literal["enter", "exit", "next"]
-How = Literal["given", "read", "assumed"]
 
 _ROLES: Mapping[str, Role] = {
     **dict.fromkeys(ENTERS, "enter"), **dict.fromkeys(EXITS, "exit"), **dict.fromkeys(NEXT_ITERATIONS, "next"),
@@ -37,15 +36,6 @@ _COMPARISONS = frozenset({"Less", "LessEqual"})
 _ADDITIONS = frozenset({"Add", "AddV2"})
 _RENAMES = IDENTITIES | ENTERS
 _PASSES_ON = _RENAMES | MERGES | {"StopGradient", "PreventGradient"}
-
-
-@dataclass(frozen=True, slots=True)
-class Loop:
-    """Record of how often the body of a loop runs, and how that is known."""
-
-    name: str
-    trips: int
-    how: How
 
 
 @dataclass(frozen=True, slots=True)
@@ -84,18 +74,23 @@ class ControlFlow:
 
 
 def control_flow(
-    graph: PartitionedGraph, *, trips: Mapping[str, int] | None = None, branches: Mapping[str, int] | None = None
+    graph: PartitionedGraph,
+    *,
+    trips: Mapping[str, int] | None = None,
+    branches: Mapping[str, int] | None = None,
+    compiled: Sequence[Loop] = (),
 ) -> ControlFlow:
     """Decide the outcomes.
 
     `trips` maps the name of a loop to how often its body runs, `branches` the name of a predicate's node to the
     output taken (for an If: 1 then, 0 else). What is not given is read off the condition where it compares a counter
     that starts at a constant with a constant (a step of 1 is assumed), else taken as 10 trips and "then".
+    `compiled` are the loops inside of clusters: their names may be in `trips` too.
     Raises `SimplaceError` for names that the graph does not have.
     """
     reader = _ControlFlowReader(graph, dict(trips or {}), dict(branches or {}))
     found = reader.read()
-    _check_names("loop", reader.trips, [loop.name for loop in found.loops])
+    _check_names("loop", reader.trips, [loop.name for loop in (*found.loops, *compiled)])
     _check_names("predicate", reader.choices, [branch.predicate for branch in found.branches])
     return found
 

@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from simplace.graph.node_def import FuncRef, FunctionDef, NodeDef
-from simplace.graph.op_kinds import CASES, IFS, MUST_COMPILE, WHILES, is_control_flow, is_loop_cond
+from simplace.graph.op_kinds import MUST_COMPILE, is_control_flow, is_loop_cond
 from simplace.kernels.kernel_lookup import SYMBOLIC, find_kernel
 from simplace.kernels.registry import AttrError, KernelTable
 from simplace.lowering.function_body import is_template
@@ -21,8 +21,6 @@ from simplace.program.program import NodeNotes
 
 _DEEPEST = 100  # calls in calls
 _MOST = 1_000_000  # ops of one cluster
-
-_REPEATED = WHILES | IFS | CASES
 
 
 @dataclass(frozen=True, slots=True)
@@ -59,8 +57,8 @@ class Cluster:
 
     @property
     def has_control_flow(self) -> bool:
-        """Return whether it has loops or branches: how often they run is not known, so neither is how long it takes."""
-        return any(op.op in _REPEATED or is_control_flow(op.op) for op in self.ops)
+        """Return whether it has loops or branches made of ops, as TensorFlow 1 has: those are not simulated."""
+        return any(is_control_flow(op.op) for op in self.ops)
 
 
 def find_clusters(placement: Placement) -> tuple[Cluster, ...]:

@@ -16,7 +16,7 @@ from simplace.costs.cluster_ops import list_cluster_ops
 from simplace.costs.cost_model import KernelCost, OpCall
 from simplace.costs.modelled_costs import make_modelled_costs
 from simplace.costs.op_work import make_tensor
-from simplace.costs.xla_fusion import OUTSIDE, FusibleOp, fuse_ops
+from simplace.costs.xla_fusion import OUTSIDE, FusedKernel, FusibleOp, fuse_ops
 from simplace.errors import SimplaceError
 from simplace.graph.node_def import FuncRef
 from simplace.pipeline import place_program
@@ -64,10 +64,10 @@ def the_call() -> OpCall:
 
 
 def test_a_layer_is_a_product_and_one_fusion_for_each_thing_that_is_kept() -> None:
-    ops, results = list_cluster_ops(compiled_program(), FuncRef("layer", {}), the_call(), batch=32)
+    runs = list_cluster_ops(compiled_program(), FuncRef("layer", {}), the_call(), batch=32).runs
     kernels = [
         (one.name, one.op, [t.shape for t in one.inputs], [t.shape for t in one.outputs])
-        for one in [kernel.call for kernel in fuse_ops(ops, results)]
+        for one in [kernel.call for kernel in fuse_ops(runs.ops, runs.results)]
     ]
     assert kernels == [
         ("step/product", "MatMul", [(ROWS, WIDE), (WIDE, WIDE)], [(ROWS, WIDE)]),
@@ -81,7 +81,8 @@ def list_body(text: str, returned: str, device: str) -> dict[str, tuple[str, ...
     body = function("layer(x: float, w: float, b: float) -> y: float", text, {"y": returned})
     program = compiled_program()
     program = replace(program, graph=replace(program.graph, library={"layer": body}), notes={})
-    ops, _ = list_cluster_ops(program, FuncRef("layer", {}), replace(the_call(), device_type=device), batch=32)
+    call = replace(the_call(), device_type=device)
+    ops = list_cluster_ops(program, FuncRef("layer", {}), call, batch=32).runs.ops
     return {op.call.name: tuple(ops[i].call.name for i, _ in op.producers if i >= 0) for op in ops}
 
 
@@ -129,10 +130,10 @@ def test_the_schedule_prices_the_kernels_and_no_longer_the_call() -> None:
     whole = schedule_placement(place_program(compiled_program(), DEVICES, TABLE), costs="modelled")
     (cost,) = [cost for cost in whole.estimated.kernels if cost.device_s]
     model = make_modelled_costs()
-    ops, results = list_cluster_ops(compiled_program(), FuncRef("layer", {}), the_call(), batch=32)
-    assert cost == estimate_cluster([kernel.call for kernel in fuse_ops(ops, results)], model)
+    runs = list_cluster_ops(compiled_program(), FuncRef("layer", {}), the_call(), batch=32).runs
+    assert cost == estimate_cluster(fuse_ops(runs.ops, runs.results), model)
     assert (cost.source, whole.estimated.assumptions) == ("modelled", ())
-    alone = [model.kernel(op.call).device_s for op in ops]
+    alone = [model.kernel(op.call).device_s for op in runs.ops]
     assert max(alone) < cost.device_s < sum(alone) / 2
 
 
@@ -155,7 +156,7 @@ def test_launches_of_small_kernels_are_waited_for() -> None:
     model = make_modelled_costs()
     one = model.kernel(small)
     assert one.device_s < one.host_s
-    cost = estimate_cluster([small] * 10, model)
+    cost = estimate_cluster([FusedKernel(small, (), ())] * 10, model)
     assert (cost.host_s, cost.device_s) == (one.host_s, pytest.approx(9 * one.host_s + one.device_s))
     assert estimate_cluster([], model) == KernelCost(0.0)
 

@@ -9,7 +9,7 @@ from typing import Any
 from simplace.devices.device_set import DeviceSet, local_devices
 from simplace.graph.dtypes import DataType
 from simplace.graph.graph import Graph
-from simplace.graph.node_def import ArgDef, FuncRef, FunctionDef, GraphDef, NodeDef, ShapeAttr
+from simplace.graph.node_def import ArgDef, FuncRef, FunctionDef, GraphDef, NodeDef, ShapeAttr, TensorInfo
 from simplace.kernels.registry import KernelTable
 from simplace.lowering.prepare_graph import prepare_graph
 from simplace.program.program import Program
@@ -32,6 +32,7 @@ _NAMES = {
     "fn": FuncRef,
     "shape": ShapeAttr((2,)),
     "dims": lambda *sizes: ShapeAttr(sizes),
+    "number": lambda value: TensorInfo(INT32, (), value),
 }
 
 

@@ -11,7 +11,8 @@ from simplace.analysis.schedule import Schedule
 from simplace.analysis.step_findings import find_in_step
 from simplace.analysis.time_sources import find_cost, find_source, share_sources
 from simplace.costs.estimate import Assumption
-from simplace.executor.control_flow import Branch, Loop
+from simplace.costs.loop_trips import Loop
+from simplace.executor.control_flow import Branch
 from simplace.explain.waiting_findings import GpuWaits
 from simplace.views.text.alike_rows import join_alike_rows
 from simplace.views.text.cost_sentences import (
@@ -222,7 +223,7 @@ def list_warnings(schedule: Schedule) -> list[str]:
 def list_assumptions(schedule: Schedule) -> list[str]:
     """Return what the simulation assumed."""
     lines = [*_name_step_run(schedule)]
-    lines += [_describe_loop(loop) for loop in schedule.flow.loops] + [
+    lines += [_describe_loop(loop) for loop in (*schedule.flow.loops, *schedule.estimated.loops)] + [
         _describe_branch(branch) for branch in schedule.flow.branches
     ]
     return lines + [_describe_assumption(one) for one in schedule.estimated.assumptions]
@@ -269,4 +270,6 @@ def _describe_assumption(one: Assumption) -> str:
             return f"unknown dimensions of {one.example}{more} are taken as {one.value}"
         case "rank":
             return f"the unknown shape of {one.example}{more} is taken as that of its largest input, else as a scalar"
+        case "branch":
+            return f"of {one.example}{more}, which XLA compiles, the first branch is taken (of an If: then)"
     return f"no cost formula for {one.example}{more}: only the bytes it moves are counted"
