@@ -56,8 +56,8 @@ class Step:
         schedule = Schedule.of(placed.placement, options)
         told = count_step_examples(schedule)
         count = told if told > 1 else max(told, examples)
-        memory, slowest = follow_memory(result, placed, schedule), find_slowest_map(result, count, options)
-        return cls(schedule, memory, count, slowest, untimed=find_untimed_input(result, count))
+        memory, slowest = follow_memory(result, placed, schedule), find_slowest_map(result, schedule, count, options)
+        return cls(schedule, memory, count, slowest, untimed=find_untimed_input(result, schedule, count))
 
     @property
     def missing(self) -> int:
