@@ -20,6 +20,7 @@ from simplace.suggestions.batch_changes import find_batches
 from simplace.suggestions.best_changes import (
     LEAST_GAIN,
     choose_trials,
+    gains_surely,
     keep_best,
     lower_estimate,
     rank_trial,
@@ -298,7 +299,7 @@ def compare_replicas(trials: Sequence[Trial]) -> DeviceComparison | None:
     """
     for trial in trials:
         held = isinstance(trial.change, MirroredReplicas) and trial.outcome == "held" and trial.before.memory.fits
-        if held and trial.after is not None and trial.gain < max(LEAST_GAIN, trial.gain_error):
+        if held and trial.after is not None and not gains_surely(trial):
             error = trial.gain_error / (1 - trial.gain)  # of what an example takes
             least = max(LEAST_GAIN, error / (1 + error))
             return compare_devices(trial.before.schedule, trial.after.schedule, least, trial.after.copied)
