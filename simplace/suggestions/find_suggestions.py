@@ -61,8 +61,9 @@ _WITH_PINS: tuple[Callable[[Evidence], Iterator[Change]], ...] = (
 _SMALLER: tuple[Callable[[Evidence], Iterator[Change]], ...] = (
     find_type_changes, find_batches, find_mixed_precision, find_mirroring,
 )  # fmt: skip
+_KEEPING_OPS: tuple[Callable[[Evidence], Iterator[Change]], ...] = (find_parallel_maps, find_prefetches)
 _WITHOUT_PINS: tuple[Callable[[Evidence], Iterator[Change]], ...] = (
-    find_strategy_changes, find_reductions, *_SMALLER, find_parallel_maps, find_prefetches,
+    find_strategy_changes, find_reductions, *_SMALLER, *_KEEPING_OPS,
 )  # fmt: skip
 
 
@@ -170,7 +171,8 @@ class _Search:
             found = list(self._split_compiled(evidence)) if best is None else []
             candidates = self._list_candidates(evidence, step)
             if best is None and self.before.memory.fits:
-                alone: list[Change] = [*find_xla_changes(evidence), *self._choose_threads(evidence, step)]
+                alone: list[Change] = [] if evidence.has_recorded_costs else [*find_xla_changes(evidence)]
+                alone += self._choose_threads(evidence, step)
                 self.found += len(alone)
                 candidates += alone
             found += self._try_all(candidates, evidence, best)
@@ -185,7 +187,7 @@ class _Search:
 
         The split is tried if its estimate is better than the step that XLA compiles.
         """
-        if len(evidence.gpus) < 2 or not evidence.placed.clusters:
+        if len(evidence.gpus) < 2 or not evidence.placed.clusters or evidence.has_recorded_costs:
             return
         self.without_xla = WithoutXla()
         removals = [*find_xla_removals(evidence)][:1]
@@ -236,12 +238,13 @@ class _Search:
         """List what is worth a run: the pinned changes with the best estimates, and all others.
 
         What a session has placed before keeps its device in an estimate, and may not in a run: there a change that
-        cannot be estimated is worth a run, too.
+        cannot be estimated is worth a run, too. With recorded costs nothing is that makes other ops.
         """
         start = self.found
         estimated = sorted(self._estimate_changes(evidence, step, start), key=lambda one: one[0])
         estimated = keep_best(estimated, evidence.estimate)
         finders = _WITHOUT_PINS if step.memory.fits else _SMALLER
+        finders = _KEEPING_OPS if evidence.has_recorded_costs else finders
         others = [change for find in finders for change in find(evidence)]
         self.found += len(others)
         return [*spread_kinds(change for _, change in estimated)][:_TRIED] + others

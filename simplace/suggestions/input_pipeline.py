@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from simplace.analysis.schedule import Schedule
 from simplace.analysis.time_sources import Kind
+from simplace.costs.chosen_model import costs_of_others
 from simplace.errors import SimplaceError
 from simplace.executor.step_options import StepOptions
 from simplace.graph.op_kinds import CALLS_OF_PYTHON
@@ -68,6 +69,7 @@ def find_untimed_input(result: Result, step: Schedule, examples: int) -> Untimed
 
 
 def _list_maps(result: Result, step: Schedule, examples: int, options: StepOptions) -> Iterator[MapTime]:
+    options = replace(options, costs=costs_of_others(options.costs, options.gpu, options.gpu_memory_fraction))
     of_keras = {one.placement.program.at for one in result.programs if one.placement.program.role}
     for placement, caller, calls in _list_functions(result, step, examples):
         if caller.op not in (_SEQUENTIAL, *_PARALLEL) or placement.refusal is not None:

@@ -39,7 +39,8 @@ def works_on_threads(schedule: Schedule) -> bool:
 
 def time_waking(before: Schedule, after: Schedule) -> int:
     """Return the nanoseconds that a step with other threads waits for them to wake, if it did not wait for any."""
-    return WAKE_NS if works_on_threads(after) and not works_on_threads(before) else 0
+    is_known = bool(after.estimated.model.overheads.parked_s)  # and simulated
+    return WAKE_NS if works_on_threads(after) and not works_on_threads(before) and not is_known else 0
 
 
 def time_unsure_waking(before: Schedule, after: Schedule) -> int:
@@ -51,13 +52,17 @@ def time_unsure_waking(before: Schedule, after: Schedule) -> int:
 
 
 def find_thread_settings(evidence: Evidence) -> Iterator[tuple[ThreadSettings, int]]:
-    """Find the numbers of threads, with the nanoseconds of a step, that take less than the present ones."""
+    """Find the numbers of threads, with the nanoseconds of a step, that take less than the present ones.
+
+    Recorded costs are of kernels on so many intra-op threads, and do not tell what it takes to fork them.
+    """
     placement, options = evidence.placed.placement, evidence.schedule.execution.options
+    intra_op = {options.intra_op} if evidence.has_recorded_costs else {0, 1}
     used = evidence.list_devices(placement.decisions)
     if placement.program.kind != "function" or any("GPU" in device for device in used):
         return
     for inter in (0, 1):
-        for intra in (0, 1):
+        for intra in sorted(intra_op):
             chosen = replace(options, inter_op=inter, intra_op=intra)
             pools = (chosen.inter_op_size, chosen.intra_op_size)
             edits = tuple(_write_settings(evidence, options, chosen))
