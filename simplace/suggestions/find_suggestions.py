@@ -41,6 +41,7 @@ from simplace.suggestions.input_changes import find_parallel_maps, find_prefetch
 from simplace.suggestions.layer_splits import find_layer_splits
 from simplace.suggestions.line_splits import find_line_splits
 from simplace.suggestions.mirrored_changes import find_mirroring
+from simplace.suggestions.mirrored_loops import find_mirrored_loops
 from simplace.suggestions.scope_changes import find_new_scopes, find_scope_changes, find_variable_devices
 from simplace.suggestions.source_file import SourceFile, list_files
 from simplace.suggestions.step_bound import find_bound
@@ -59,7 +60,7 @@ _WITH_PINS: tuple[Callable[[Evidence], Iterator[Change]], ...] = (
     find_new_scopes,
 )  # fmt: skip
 _SMALLER: tuple[Callable[[Evidence], Iterator[Change]], ...] = (
-    find_type_changes, find_batches, find_mixed_precision, find_mirroring,
+    find_type_changes, find_batches, find_mixed_precision, find_mirroring, find_mirrored_loops,
 )  # fmt: skip
 _KEEPING_OPS: tuple[Callable[[Evidence], Iterator[Change]], ...] = (find_parallel_maps, find_prefetches)
 _WITHOUT_PINS: tuple[Callable[[Evidence], Iterator[Change]], ...] = (

@@ -28,6 +28,11 @@ from simplace.suggestions.evidence import Evidence
 from simplace.suggestions.mirrored_changes import list_busy_gpus
 from simplace.suggestions.thread_changes import time_unsure_waking, time_waking
 
+_FIRST_CALL_OF_REPLICAS = (
+    "the first call of the step makes variables, which TensorFlow may fail to do for several replicas: build the model "
+    "before, with an Input layer, say"
+)
+
 Sources = tuple[tuple[str, str], ...]  # (absolute path, text)
 Run = Callable[[Sources, bool], Result]  # with other texts of files, and whether the program then computes slowly here
 Outcome = Literal[
@@ -138,6 +143,8 @@ def _judge(trial: Trial, evidence: Evidence, options: StepOptions) -> Trial:
         return ended("no such step", error=str(error))
     if not _is_wanted(trial.change, step, count_step_examples(evidence.schedule)):
         return ended("no such step")
+    if isinstance(trial.change, MirroredReplicas) and any(one.is_first_call for one in result.programs):
+        return ended("would fail", error=_FIRST_CALL_OF_REPLICAS)
     return ended("held" if step.memory.fits else "out of memory", step)
 
 
