@@ -125,12 +125,14 @@ def suggest(
     seconds: float = 60.0,
     gpu: str = "a100",
     cores: int = 2,
+    costs: str = "modelled",
     **options: Unpack[PlaceKeywords],
 ) -> Suggested:
     """Search for changes of a script that make a step of it faster: `found.best`, at most three, each with its patch.
 
-    The step is that of `program` (the largest by default), simulated with `gpu` and `cores`; the program is run once as
-    it is and once with each change that is worth it, on emulated devices, for about `seconds` after the first run.
+    The step is that of `program` (the largest by default), simulated with `gpu`, `cores` and `costs`: "modelled",
+    "analytic", "flat", "measured" (on this computer's CPU, now), or a file of recorded costs. The program is run once
+    as it is and once with each change that is worth it, on emulated devices, for about `seconds` after the first run.
     Nothing is written. The options are those of `place`; a `timeout` holds for the changed programs, too, which
     otherwise may take three times what the program took as it was. Raises `simplace.errors.SimplaceError`.
     """
@@ -139,7 +141,9 @@ def suggest(
 
     settings = api.settings(devices, **options)
     trial_timeout = (options["timeout"] or inf) if "timeout" in options else None
-    return api.suggest(target, settings, StepOptions(gpu=gpu, cores=cores), seconds, program, trial_timeout)
+    return api.suggest(
+        target, settings, StepOptions(gpu=gpu, cores=cores, costs=costs), seconds, program, trial_timeout
+    )
 
 
 def watch(*, quiet: bool = False) -> Watch:

@@ -83,7 +83,8 @@ def _try_batch(factor: int, before: Schedule, after: Schedule, beside: int) -> D
 def count_examples(memory: BatchMemory) -> int:
     """Count the examples of a step: one batch, or one for each element that is taken or each device that gets inputs.
 
-    On a branch that is not taken, none is.
+    Where GPUs get some, what is on the CPU is another part of the same examples, such as their labels. On a branch that
+    is not taken, none is.
     """
     nodes, outputs = memory.schedule.estimated.graph.nodes, memory.schedule.estimated.outputs
     ran = {span.node for span in memory.schedule.trace.spans if span.kind != "dead"}
@@ -94,7 +95,10 @@ def count_examples(memory: BatchMemory) -> int:
         if i in ran or node.op not in ELEMENTS
     ]
     elements = sum(node.op in ELEMENTS for node in given)
-    return memory.batch * max(1, elements, len({node.device for node in given}))
+    given_on = {node.device for node in given}
+    devices = memory.schedule.placed.devices.by_name
+    gpus = {device for device in given_on if devices[device].type == "GPU"}
+    return memory.batch * max(1, elements, len(gpus or given_on))
 
 
 def scale_batch(memory: BatchMemory, factor: int) -> Schedule:

@@ -12,6 +12,7 @@ from itertools import pairwise
 
 from simplace.analysis.device_time import Cause, DeviceTime, is_short
 from simplace.analysis.intervals import measure_coverage
+from simplace.analysis.one_gpu import try_one_gpu
 from simplace.analysis.schedule import Schedule
 from simplace.analysis.time_sources import measure_error
 from simplace.analysis.unused_work import find_unused_work
@@ -30,6 +31,7 @@ _OVERLAP = 0.1  # of the shorter one's work: less is one after another
 _TOLD_BY_BOND: Mapping[Bond, tuple[Cause, ...]] = {
     "variable": ("devices",), "stream": ("devices", "copies"), "thread": ("launches",)
 }  # fmt: skip
+_OF_SEVERAL: tuple[Cause, ...] = ("copies", "devices", "launches")  # what more GPUs make more of
 _ALIKE = 0.8  # of the ops of replicas are of the same types
 
 
@@ -37,7 +39,15 @@ def find_in_step(schedule: Schedule) -> list[Finding]:
     """Return the findings about a simulated step, the dearest first."""
     serial, loops = list(_find_serial_replicas(schedule)), list(_find_loops(schedule))
     found = [*_find_waits(schedule, serial, loops), *serial, *loops, *find_unused_work(schedule)]
-    return sorted(found, key=lambda one: -one.cost.seconds)
+    return _compare_one_gpu(schedule, sorted(found, key=lambda one: -one.cost.seconds))
+
+
+def _compare_one_gpu(schedule: Schedule, found: list[Finding]) -> list[Finding]:
+    """Return findings of which the dearest about several GPUs tells whether one alone would be quicker."""
+    for i, one in enumerate(found):
+        if isinstance(one, SerialReplicas) or (isinstance(one, GpuWaits) and one.cause in _OF_SEVERAL):
+            return [*found[:i], replace(one, alone=try_one_gpu(schedule)), *found[i + 1 :]]
+    return found
 
 
 def _find_waits(

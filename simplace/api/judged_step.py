@@ -70,7 +70,7 @@ def describe_slow_input(result: Result, schedule: Schedule, options: StepOptions
     from simplace.suggestions.input_pipeline import find_slowest_map
     from simplace.suggestions.suggestion_sentences import describe_input
 
-    slowest = find_slowest_map(result, count_step_examples(schedule), options or StepOptions())
+    slowest = find_slowest_map(result, schedule, count_step_examples(schedule), options or StepOptions())
     return describe_input(slowest, schedule)
 
 
@@ -81,7 +81,7 @@ def _describe_untimed_input(result: Result, schedule: Schedule) -> str:
     from simplace.suggestions.input_pipeline import find_untimed_input
     from simplace.suggestions.suggestion_sentences import describe_untimed
 
-    return describe_untimed(find_untimed_input(result, count_step_examples(schedule)))
+    return describe_untimed(find_untimed_input(result, schedule, count_step_examples(schedule)))
 
 
 def _has_dataset(result: Result) -> bool:

@@ -20,6 +20,7 @@ from simplace.suggestions.find_suggestions import Suggestions, find_suggestions
 from simplace.targets import Settings
 
 if TYPE_CHECKING:
+    from simplace.costs.recorded_costs import RecordedCosts
     from simplace.suggestions.trial import Sources
 
 _NO_SCRIPT = "suggestions are changes of source lines; name the script that makes this model"
@@ -67,7 +68,7 @@ def suggest_changes(
     """Search for changes of a script for at most about `seconds` after its first run; `kind` is the results' class.
 
     A changed program may run for `trial_timeout` seconds (infinity: without end), by default three times as long as it
-    took as it was.
+    took as it was. Costs that are "measured" are those of the step as it is, on this computer's CPU.
 
     Raises a `SimplaceError` for whatever the user can fix.
     """
@@ -91,8 +92,19 @@ def suggest_changes(
             calls = few if is_slow else settings.calls
             return targets.place_target(script, replace(quiet, sources=sources, calls=calls), kind)
 
+        if options.costs == "measured":
+            settings.stage("running real steps", is_alone=True)
+            options = replace(options, costs=_measure_costs(script, placed, settings, options))
         options = replace(options, limits={**find_split_limits(placed, settings), **options.limits})
         return find_suggestions(result, placed, run, options, seconds, settings.stage, Suggested)
+
+
+def _measure_costs(script: str, placed: Placed, settings: Settings, options: StepOptions) -> RecordedCosts:
+    from simplace.api.measuring import measure_costs
+    from simplace.measure.measurement import MeasureOptions
+
+    wanted = MeasureOptions(arguments=settings.arguments, batch=options.batch, timeout=settings.timeout or inf)
+    return measure_costs(script, placed, wanted, options.gpu, options.gpu_memory_fraction)
 
 
 def _choose_step(target: str, result: Result, name: str) -> Placed:

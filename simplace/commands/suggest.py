@@ -25,6 +25,9 @@ def add(commands: Any) -> None:
     parser = commands.add_parser("suggest", help="find the lines to change so that a step takes less time",
                                  epilog=_MEANT)  # fmt: skip
     words.add_target(parser)
+    parser.add_argument("--costs", metavar="C", default="modelled", help="modelled, analytic (a roofline), flat, "
+                        "measured (on this computer's CPU, now), or a file of recorded costs; with the last two no "
+                        "change is tried that makes other ops (default: %(default)s)")  # fmt: skip
     words.add_gpu(parser)
     words.add_gpu_memory(parser)
     parser.add_argument("--cores", metavar="N", type=words.parse_positive, default=2,
@@ -48,8 +51,11 @@ def _run_suggest(options: argparse.Namespace) -> int:
     from simplace.suggestions.suggestion_text import write_parts
 
     output.check_writable(options.json)
-    cost_model("modelled", options.gpu, options.gpu_memory_fraction)  # refuses before anything runs
-    step = StepOptions(gpu=options.gpu, cores=options.cores, gpu_memory_fraction=options.gpu_memory_fraction)
+    known = "modelled" if options.costs == "measured" else options.costs
+    cost_model(known, options.gpu, options.gpu_memory_fraction)  # refuses before anything runs
+    step = StepOptions(
+        gpu=options.gpu, cores=options.cores, gpu_memory_fraction=options.gpu_memory_fraction, costs=options.costs
+    )
     with show_progress() as stage:
         settings = words.read_settings(options, stage)
         found = api.suggest(options.target, settings, step, options.seconds, options.program, options.timeout)

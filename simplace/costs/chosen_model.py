@@ -29,6 +29,12 @@ def chosen_model(costs: CostModel | str, gpu: str, gpu_memory_fraction: float) -
     return cost_model(costs, gpu, gpu_memory_fraction) if isinstance(costs, str) else costs
 
 
+def costs_of_others(costs: CostModel | str, gpu: str, gpu_memory_fraction: float) -> CostModel:
+    """Return the cost model for other graphs of a run: costs recorded of one graph say nothing of another."""
+    model = chosen_model(costs, gpu, gpu_memory_fraction)
+    return model.rest if isinstance(model, RecordedCosts) else model
+
+
 def check_belongs(model: CostModel, nodes: Iterable[str]) -> None:
     """Raise `SimplaceError` for recorded costs of another graph than that with the nodes of these names."""
     if isinstance(model, RecordedCosts):

@@ -12,7 +12,7 @@ from simplace.explain.findings import DetourOverCpu, HostMemory, IdleGpu, Reques
 from simplace.explain.gradient_findings import GradientsElsewhere, UpdatesElsewhere
 from simplace.explain.slot_findings import SlotsElsewhere
 from simplace.explain.sparse_findings import SparseGather
-from simplace.explain.waiting_findings import Awaited, GpuWaits, LaunchBoundLoop, SerialReplicas, UnusedWork
+from simplace.explain.waiting_findings import Awaited, GpuWaits, LaunchBoundLoop, OneGpuStep, SerialReplicas, UnusedWork
 
 _NAMED = 3  # variables
 _AWAITED: dict[Awaited, str] = {
@@ -124,6 +124,13 @@ def state_waiting(finding: GpuWaits | SerialReplicas | LaunchBoundLoop) -> str:
     )
 
 
+def _state_alone(alone: OneGpuStep | None) -> str:
+    """Return that a step is quicker on one GPU, by how much, and how far off that is; "" where it is not."""
+    if alone is None:
+        return ""
+    return f" (a step takes {alone.saves:.0%}{format_error(alone.error)} less with all of it on {alone.device})"
+
+
 def _state_waits(finding: GpuWaits) -> str:
     one = len(finding.devices) == 1
     count, up_to = max(finding.kernels), "up to " * (len(set(finding.kernels)) > 1)
@@ -133,7 +140,7 @@ def _state_waits(finding: GpuWaits) -> str:
     share = least if least == most else f"{least} to {most}"
     longest = f", longest for {finding.nodes[0]}" if finding.nodes else ""
     who = f"{join_names(fold_names(finding.devices))} {'waits' if one else 'each wait'}"
-    return f"{who} for {what} during {share} of a simulated step{longest}"
+    return f"{who} for {what} during {share} of a simulated step{longest}{_state_alone(finding.alone)}"
 
 
 def _state_serial(finding: SerialReplicas) -> str:
@@ -151,7 +158,7 @@ def _state_serial(finding: SerialReplicas) -> str:
             "stream": f"what {second} needs is copied when {first} has done its work",
             "thread": f"one thread launches the kernels of both, those of {second} last",
         }
-    return f"{who}: {why[finding.bond]}"
+    return f"{who}{_state_alone(finding.alone)}: {why[finding.bond]}"
 
 
 def state_unused(finding: UnusedWork) -> str:

@@ -12,11 +12,21 @@ Bond = Literal["variable", "stream", "thread"]
 
 
 @dataclass(frozen=True, slots=True)
+class OneGpuStep:
+    """Record of what a step saves if one GPU computes what several do: a share of its time, and how far off that is."""
+
+    device: str
+    saves: float
+    error: float
+
+
+@dataclass(frozen=True, slots=True)
 class GpuWaits(Finding):
     """GPUs wait for longer than they compute, mostly for `cause`; `nodes` has what one waits for longest, if known.
 
     `shares` are those of the step, `kernels` counts what runs on each, `other` is the device that they wait for,
-    "" where it is not one, or not the same for all. The cost is the longest waiting.
+    "" where it is not one, or not the same for all. `alone` is set where one GPU would be quicker than several. The
+    cost is the longest waiting.
     """
 
     rule: ClassVar[str] = "gpu-waits"
@@ -27,6 +37,7 @@ class GpuWaits(Finding):
     shares: tuple[float, ...]
     kernels: tuple[int, ...]
     other: str = ""
+    alone: OneGpuStep | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -34,14 +45,15 @@ class SerialReplicas(Finding):
     """GPUs do the same kinds of work one after another, in the order of `devices`: each waits for the one before.
 
     With "variable", `nodes` is the first update that the next one waits for; with "stream", a copy of what it needs is
-    queued behind the work of the one before; with "thread", it is the launches. The cost is what would be saved if all
-    ran at once: of each pair the work of the shorter one.
+    queued behind the work of the one before; with "thread", it is the launches. `alone` is set where one GPU would be
+    quicker. The cost is what would be saved if all ran at once: of each pair the work of the shorter one.
     """
 
     rule: ClassVar[str] = "serial-replicas"
     title: ClassVar[str] = "replicas one after another"
     devices: tuple[str, ...]
     bond: Bond
+    alone: OneGpuStep | None = None
 
 
 @dataclass(frozen=True, slots=True)

@@ -10,6 +10,7 @@ from simplace.kernels.registry import OpDef, argument_ranges
 
 _WITHOUT_DEFAULT = "ReduceDataset"  # its kernel sets use_default_device to false (reduce_dataset_op.cc)
 _KIND = re.compile(r"^(?:Experimental|Legacy|Parallel)*(?P<kind>\w*?)Dataset(?:V\d+)?$")
+_BATCHES = frozenset({"BatchDataset", "PaddedBatchDataset", "ParallelBatchDataset", "MapAndBatchDataset"})
 _WORDS = re.compile(r"[A-Z][a-z0-9]*")
 
 
@@ -33,6 +34,15 @@ def describe_role(op: str, attr: str) -> str:
 def takes_default(op: str, attrs: Mapping[str, Any]) -> bool:
     """Return whether what requests no device in the functions of a dataset op goes to the op's device."""
     return op != _WITHOUT_DEFAULT and attrs.get("use_default_device") is not False
+
+
+def makes_batches(op: str) -> bool:
+    """Return whether a dataset op joins elements into batches: those that its own function returns, if it has one.
+
+    >>> makes_batches("BatchDatasetV2"), makes_batches("PrefetchDataset")
+    (True, False)
+    """
+    return op.removesuffix("V2") in _BATCHES
 
 
 def count_rewrites(op: str) -> int:

@@ -49,7 +49,7 @@ from simplace.program.observation import (
     WholeLog,
     WhyUnreached,
 )
-from simplace.program.program import Caller, NodeNotes, ObservedRun, Program, Resource, SessionRun
+from simplace.program.program import Caller, Feed, NodeNotes, ObservedRun, Program, Resource, SessionRun
 
 _HIDE_REAL_GPUS = "NoDevFiles"
 _WITHOUT_CLUSTERS = "--tf_xla_clustering_fuel=0"  # XLA would fuse nodes between placement and partitioning
@@ -235,7 +235,9 @@ def _read_answer(request: Request, ended: EarlyEnd | None) -> Observation:
         notes[event["function"]] = _with_shapes(notes[event["function"]], event["nodes"])
     given = {event["function"]: _read_given(event["nodes"]) for event in of_kind.get("given shapes", ())}
     ends = of_kind.get("ended", ())
-    programs = [_read_program(event, notes, given, Path(request.directory)) for event in of_kind.get("program", ())]
+    feeds = _read_feeds(of_kind.get("fed", ()))
+    folder = Path(request.directory)
+    programs = [_read_program(event, notes, given, feeds, folder) for event in of_kind.get("program", ())]
     for event in of_kind.get("run", ()):
         number, run = event["program"], ObservedRun(_run_of(event["run"]), event["at"])
         old = programs[number].program
@@ -244,7 +246,7 @@ def _read_answer(request: Request, ended: EarlyEnd | None) -> Observation:
         number = event["program"]
         partitionings = (
             *programs[number].partitionings,
-            _read_partitioning(event, programs[number].program, Path(request.directory)),
+            _read_partitioning(event, programs[number].program, folder),
         )
         programs[number] = replace(programs[number], partitionings=partitionings)
     return Observation(
@@ -328,9 +330,11 @@ def _read_program(
     event: Mapping[str, Any],
     notes: Mapping[str, Mapping[str, NodeNotes]],
     given: Mapping[str, tuple[tuple[str, Shape], ...]],
+    feeds: Mapping[str, frozenset[Feed]],
     directory: Path,
 ) -> ObservedProgram:
     of_functions = {name: notes[name] for name in event["functions"] if name in notes}
+    first = (*event["functions"], "")[0]
     of_graph = {"": notes[event["graph_notes"]]} if "graph_notes" in event else {}
     program = Program(
         name=event["name"],
@@ -351,12 +355,21 @@ def _read_program(
         is_single_threaded=event.get("is_single_threaded", False),
         pruned_to=_run_of(event["pruned_to"]) if event.get("pruned_to") else None,
         caller=Caller(**event["caller"]) if "caller" in event else None,
-        given_shapes=given.get(event.get("graph_notes", (*event["functions"], "")[0]), ()),
+        given_shapes=given.get(event.get("graph_notes", first), ()),
+        feeds=feeds.get(first, frozenset()),
     )
     refused = ObservedRefusal(**event["refused"]) if event["refused"] else None
     devices = tuple(_read_device(each) for each in event.get("devices", ()))
     log = tuple(LoggedNode(*line) for line in event["log"])
     return ObservedProgram(program, log, refused, devices, is_asked=event.get("asked", True))
+
+
+def _read_feeds(events: Iterable[Mapping[str, Any]]) -> Mapping[str, frozenset[Feed]]:
+    """Return what feeds each function, by the name of that."""
+    found: dict[str, set[Feed]] = {}
+    for event in events:
+        found.setdefault(event["function"], set()).add(Feed(event["by"], event["is_batched"]))
+    return {function: frozenset(feeds) for function, feeds in found.items()}
 
 
 def _eager_ops(of_kind: Mapping[str, Sequence[Mapping[str, Any]]]) -> tuple[ObservedEagerOp, ...]:

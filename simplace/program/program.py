@@ -102,6 +102,17 @@ class Caller:
 
 
 @dataclass(frozen=True, slots=True)
+class Feed:
+    """Name a function of a dataset that makes elements which a program is given, by its full name.
+
+    `is_batched` tells that the dataset makes batches of what it returns.
+    """
+
+    function: str
+    is_batched: bool
+
+
+@dataclass(frozen=True, slots=True)
 class Program:
     """Describe one graph to place.
 
@@ -124,6 +135,7 @@ class Program:
     `given_shapes` are those of the arguments and elements of the first call that the graph leaves open: what follows
     from them stands in `notes`.
     `runs` are those that happened of a session, each kind once, in the order of the first.
+    `feeds` are the functions of the datasets outside of the graph that its arguments come from.
     `pins` are requests to suppose; with any, this is a what-if and not what the program says.
     """
 
@@ -149,6 +161,7 @@ class Program:
     label: str = ""
     given_shapes: tuple[tuple[str, Shape], ...] = ()
     runs: tuple[ObservedRun, ...] = ()
+    feeds: frozenset[Feed] = frozenset()
 
     @property
     def title(self) -> str:

@@ -41,14 +41,19 @@ def spread_kinds(changes: Iterable[Change]) -> Iterator[Change]:
     yield from later
 
 
+def gains_surely(trial: Trial) -> bool:
+    """Return whether a change saves enough time, and more than its error."""
+    return trial.gain >= LEAST_GAIN and trial.gain > trial.gain_error
+
+
 def choose_trials(trials: Sequence[Trial]) -> Iterator[Trial]:
     """Choose what to suggest: the best changes, no two of one kind at one line, none that is part of a better one.
 
-    A gain that is smaller than its error is none. What makes a step fit counts even if that takes longer, and if twice
-    as long where there is nothing else.
+    A gain that is no larger than its error is none. What makes a step fit counts even if that takes longer, and if
+    twice as long where there is nothing else.
     """
     chosen: list[Trial] = []
-    gained = [one for one in trials if one.makes_fit or one.gain >= max(LEAST_GAIN, one.gain_error)]
+    gained = [one for one in trials if one.makes_fit or gains_surely(one)]
     gained = [one for one in gained if one.gain >= _SLOW] or gained
     for trial in sorted(gained, key=rank_trial):
         if len(chosen) == _MOST:

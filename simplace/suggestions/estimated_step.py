@@ -38,7 +38,8 @@ class Step:
     """Record of a simulated step and its memory: `examples` is how many it takes in, 1 where that is unknown.
 
     Beside it go on the map functions of its dataset, of which `input` is the slowest, and the copies of the elements
-    of the next step, which take `copied` nanoseconds. `given` is the nanoseconds that copies take before it begins.
+    of the next step, which take `copied` nanoseconds. `given` is the nanoseconds that copies take before it begins,
+    `woken` those that it waits for threads to wake.
     `untimed` is a function of the dataset that calls Python, which may take longer than all that.
     """
 
@@ -48,6 +49,7 @@ class Step:
     input: MapTime | None = None
     copied: int = 0
     given: int = 0
+    woken: int = 0
     untimed: UntimedInput | None = None
 
     @classmethod
@@ -56,8 +58,8 @@ class Step:
         schedule = Schedule.of(placed.placement, options)
         told = count_step_examples(schedule)
         count = told if told > 1 else max(told, examples)
-        memory, slowest = follow_memory(result, placed, schedule), find_slowest_map(result, count, options)
-        return cls(schedule, memory, count, slowest, untimed=find_untimed_input(result, count))
+        memory, slowest = follow_memory(result, placed, schedule), find_slowest_map(result, schedule, count, options)
+        return cls(schedule, memory, count, slowest, untimed=find_untimed_input(result, schedule, count))
 
     @property
     def missing(self) -> int:
@@ -67,7 +69,7 @@ class Step:
     @property
     def nanoseconds(self) -> int:
         """Return the time from one step to the next: that of the step, or of what goes on beside it."""
-        return max(self.given + self.schedule.trace.makespan, self._input_time, self.copied)
+        return max(self.given + self.woken + self.schedule.trace.makespan, self._input_time, self.copied)
 
     @property
     def is_input_bound(self) -> bool:

@@ -12,6 +12,7 @@ from pathlib import Path
 
 from simplace.analysis.schedule import Schedule
 from simplace.analysis.step_memory import RELIABLE, StepMemory, list_uses
+from simplace.costs.recorded_costs import RecordedCosts
 from simplace.devices.device_set import Device
 from simplace.doctor.failures import predict_failures
 from simplace.graph.op_kinds import is_arg
@@ -111,6 +112,11 @@ class Evidence:
         """Return what estimates of changed steps are compared with."""
         uses = list_uses(self.schedule, self.others, self.share)
         return Estimate(sum_missing(uses), self.schedule.trace.makespan)
+
+    @property
+    def has_recorded_costs(self) -> bool:
+        """Return whether the times of ops are recorded, which hold only for the ops of this very graph."""
+        return isinstance(self.schedule.estimated.model, RecordedCosts)
 
     @property
     def share(self) -> float:

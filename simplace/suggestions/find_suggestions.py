@@ -20,6 +20,7 @@ from simplace.suggestions.batch_changes import find_batches
 from simplace.suggestions.best_changes import (
     LEAST_GAIN,
     choose_trials,
+    gains_surely,
     keep_best,
     lower_estimate,
     rank_trial,
@@ -40,6 +41,7 @@ from simplace.suggestions.input_changes import find_parallel_maps, find_prefetch
 from simplace.suggestions.layer_splits import find_layer_splits
 from simplace.suggestions.line_splits import find_line_splits
 from simplace.suggestions.mirrored_changes import find_mirroring
+from simplace.suggestions.mirrored_loops import find_mirrored_loops
 from simplace.suggestions.scope_changes import find_new_scopes, find_scope_changes, find_variable_devices
 from simplace.suggestions.source_file import SourceFile, list_files
 from simplace.suggestions.step_bound import find_bound
@@ -58,10 +60,11 @@ _WITH_PINS: tuple[Callable[[Evidence], Iterator[Change]], ...] = (
     find_new_scopes,
 )  # fmt: skip
 _SMALLER: tuple[Callable[[Evidence], Iterator[Change]], ...] = (
-    find_type_changes, find_batches, find_mixed_precision, find_mirroring,
+    find_type_changes, find_batches, find_mixed_precision, find_mirroring, find_mirrored_loops,
 )  # fmt: skip
+_KEEPING_OPS: tuple[Callable[[Evidence], Iterator[Change]], ...] = (find_parallel_maps, find_prefetches)
 _WITHOUT_PINS: tuple[Callable[[Evidence], Iterator[Change]], ...] = (
-    find_strategy_changes, find_reductions, *_SMALLER, find_parallel_maps, find_prefetches,
+    find_strategy_changes, find_reductions, *_SMALLER, *_KEEPING_OPS,
 )  # fmt: skip
 
 
@@ -169,7 +172,8 @@ class _Search:
             found = list(self._split_compiled(evidence)) if best is None else []
             candidates = self._list_candidates(evidence, step)
             if best is None and self.before.memory.fits:
-                alone: list[Change] = [*find_xla_changes(evidence), *self._choose_threads(evidence, step)]
+                alone: list[Change] = [] if evidence.has_recorded_costs else [*find_xla_changes(evidence)]
+                alone += self._choose_threads(evidence, step)
                 self.found += len(alone)
                 candidates += alone
             found += self._try_all(candidates, evidence, best)
@@ -184,7 +188,7 @@ class _Search:
 
         The split is tried if its estimate is better than the step that XLA compiles.
         """
-        if len(evidence.gpus) < 2 or not evidence.placed.clusters:
+        if len(evidence.gpus) < 2 or not evidence.placed.clusters or evidence.has_recorded_costs:
             return
         self.without_xla = WithoutXla()
         removals = [*find_xla_removals(evidence)][:1]
@@ -235,12 +239,13 @@ class _Search:
         """List what is worth a run: the pinned changes with the best estimates, and all others.
 
         What a session has placed before keeps its device in an estimate, and may not in a run: there a change that
-        cannot be estimated is worth a run, too.
+        cannot be estimated is worth a run, too. With recorded costs nothing is that makes other ops.
         """
         start = self.found
         estimated = sorted(self._estimate_changes(evidence, step, start), key=lambda one: one[0])
         estimated = keep_best(estimated, evidence.estimate)
         finders = _WITHOUT_PINS if step.memory.fits else _SMALLER
+        finders = _KEEPING_OPS if evidence.has_recorded_costs else finders
         others = [change for find in finders for change in find(evidence)]
         self.found += len(others)
         return [*spread_kinds(change for _, change in estimated)][:_TRIED] + others
@@ -298,7 +303,7 @@ def compare_replicas(trials: Sequence[Trial]) -> DeviceComparison | None:
     """
     for trial in trials:
         held = isinstance(trial.change, MirroredReplicas) and trial.outcome == "held" and trial.before.memory.fits
-        if held and trial.after is not None and trial.gain < max(LEAST_GAIN, trial.gain_error):
+        if held and trial.after is not None and not gains_surely(trial):
             error = trial.gain_error / (1 - trial.gain)  # of what an example takes
             least = max(LEAST_GAIN, error / (1 + error))
             return compare_devices(trial.before.schedule, trial.after.schedule, least, trial.after.copied)

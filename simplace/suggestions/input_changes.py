@@ -20,7 +20,7 @@ _ITERATOR = "AnonymousIterator"
 def find_parallel_maps(evidence: Evidence) -> Iterator[ParallelMap]:
     """Find the `map` whose function is called on one thread and takes longer than the step."""
     schedule = evidence.schedule
-    slowest = find_slowest_map(evidence.result, count_step_examples(schedule), schedule.execution.options)
+    slowest = find_slowest_map(evidence.result, schedule, count_step_examples(schedule), schedule.execution.options)
     if slowest is None or slowest.is_parallel or slowest.nanoseconds <= schedule.trace.makespan:
         return
     path, line = resolve_line(slowest.at) if slowest.at else (None, 0)

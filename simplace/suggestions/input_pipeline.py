@@ -3,21 +3,22 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from simplace.analysis.schedule import Schedule
 from simplace.analysis.time_sources import Kind
+from simplace.costs.chosen_model import costs_of_others
 from simplace.errors import SimplaceError
 from simplace.executor.step_options import StepOptions
 from simplace.graph.op_kinds import CALLS_OF_PYTHON
 from simplace.placement.placement import Placement
 from simplace.program.program import Caller
 from simplace.result import Result
+from simplace.suggestions.step_feeds import find_feeds
 
 _SEQUENTIAL = "MapDataset"
 _PARALLEL = ("ParallelMapDataset", "ParallelMapDatasetV2")
 _ONCE = ("generator init function", "generator finalize function")  # in an epoch
-_BATCHES = ("BatchDataset", "PaddedBatchDataset", "ParallelBatchDataset", "MapAndBatchDataset")
 
 
 @dataclass(frozen=True)
@@ -48,45 +49,59 @@ class UntimedInput:
     calls: int
 
 
-def find_slowest_map(result: Result, examples: int, options: StepOptions) -> MapTime | None:
-    """Return the map function that takes longest for a step of so many examples; None where none is known.
+def find_slowest_map(result: Result, step: Schedule, examples: int, options: StepOptions) -> MapTime | None:
+    """Return the map function of its dataset that takes longest for a step of so many examples; None for none known.
 
     TensorFlow prepares elements while a step runs, whether `prefetch` is there or not (`inject_prefetch.cc` of
     core/grappler/optimizers/data), and calls functions without state in parallel, asked or not
     (`map_parallelization.cc`); what remains is a function with state, such as random numbers, on one thread.
     """
-    return max(_list_maps(result, examples, options), key=lambda one: one.nanoseconds, default=None)
+    return max(_list_maps(result, step, examples, options), key=lambda one: one.nanoseconds, default=None)
 
 
-def find_untimed_input(result: Result, examples: int) -> UntimedInput | None:
-    """Return the dataset's function that calls Python most often for a step of so many examples; None for none."""
+def find_untimed_input(result: Result, step: Schedule, examples: int) -> UntimedInput | None:
+    """Return the function of its dataset that calls Python most often for a step of so many examples; None for none."""
     found = []
-    for placed in result.programs:
-        caller = placed.placement.program.caller
-        if caller is None or caller.role in _ONCE or not CALLS_OF_PYTHON & set(placed.placement.graph.ops):
-            continue
-        found.append(UntimedInput(caller.role, caller.at, _count_calls(result, caller, examples)))
+    for placement, caller, calls in _list_functions(result, step, examples):
+        if caller.role not in _ONCE and _calls_python(placement):
+            found.append(UntimedInput(caller.role, caller.at, calls))
     return max(found, key=lambda one: one.calls, default=None)
 
 
-def _list_maps(result: Result, examples: int, options: StepOptions) -> Iterator[MapTime]:
+def _list_maps(result: Result, step: Schedule, examples: int, options: StepOptions) -> Iterator[MapTime]:
+    options = replace(options, costs=costs_of_others(options.costs, options.gpu, options.gpu_memory_fraction))
     of_keras = {one.placement.program.at for one in result.programs if one.placement.program.role}
-    for placed in result.programs:
-        caller = placed.placement.program.caller
-        if caller is None or caller.op not in (_SEQUENTIAL, *_PARALLEL) or placed.placement.refusal is not None:
+    for placement, caller, calls in _list_functions(result, step, examples):
+        if caller.op not in (_SEQUENTIAL, *_PARALLEL) or placement.refusal is not None:
             continue
         if caller.at in of_keras:  # of the arrays that Keras cuts into batches, where its `fit` is called
             continue
         try:
-            schedule = Schedule.of(placed.placement, options)
+            schedule = Schedule.of(placement, options)
         except SimplaceError:  # an argument that no one knows
             continue
-        if not CALLS_OF_PYTHON & set(placed.placement.graph.ops):
-            yield _measure_map(result, schedule, caller, examples)
+        if not _calls_python(placement):
+            yield _measure_map(schedule, caller, calls)
 
 
-def _measure_map(result: Result, schedule: Schedule, caller: Caller, examples: int) -> MapTime:
-    calls = _count_calls(result, caller, examples)
+def _list_functions(result: Result, step: Schedule, examples: int) -> Iterator[tuple[Placement, Caller, int]]:
+    """List the functions of the datasets that feed a step, each with how often that needs it.
+
+    That is for each of its examples, or once where the function is given batches.
+    """
+    feeds = find_feeds(result, step)
+    for placed in result.programs:
+        program = placed.placement.program
+        is_batched = feeds.get(program.function or "")
+        if program.kind == "dataset" and program.caller is not None and is_batched is not None:
+            yield placed.placement, program.caller, examples if is_batched else 1
+
+
+def _calls_python(placement: Placement) -> bool:
+    return not CALLS_OF_PYTHON.isdisjoint(placement.graph.ops)
+
+
+def _measure_map(schedule: Schedule, caller: Caller, calls: int) -> MapTime:
     is_parallel = caller.op != _SEQUENTIAL or not _has_state(schedule.placement)
     one = schedule.trace.makespan
     work = sum(span.duration for span in schedule.trace.spans)
@@ -100,18 +115,3 @@ def _has_state(placement: Placement) -> bool:
     function = program.graph.library.get(program.function or "")
     nodes = () if function is None else function.nodes
     return any(node.op != "Assert" and placement.placed.is_stateful(node.op) for node in nodes)
-
-
-def _count_calls(result: Result, caller: Caller, examples: int) -> int:
-    """Return how often a step of so many examples needs the function: once for each batch that it is given whole."""
-    return examples if _is_batched_later(result, caller) else 1
-
-
-def _is_batched_later(result: Result, caller: Caller) -> bool:
-    """Return whether the program makes batches of what the function returns: after it, as far as its order tells.
-
-    Of an op in another function, such as a generator's, the line counts.
-    """
-    ops = [each.op for each in result.eager.ops] if result.eager is not None else []
-    made = [i for i, op in enumerate(ops) if op.at == caller.at and (caller.program or op.op == caller.op)]
-    return bool(made) and any(op.op.removesuffix("V2") in _BATCHES for op in ops[made[0] :])

@@ -132,7 +132,7 @@ def write_layer_edits(
         edits += [edit for given in updated for edit in _put_around(source, given, f"{UPDATE_IN_PLACE}(")]
         scopes = _SCOPES_WITH_GRADIENTS if has_gradients else _SCOPES
         bodies = [scopes] * any(file is source for file, _ in calls) + [_UPDATES] * bool(updated)
-        edits += _insert_functions(source, orders, bodies)
+        edits += insert_functions(source, orders, bodies)
     return tuple(edits)
 
 
@@ -149,7 +149,7 @@ def _put_around(source: SourceFile, node: ast.expr, before: str) -> Iterator[Rep
     yield Replacement(source.name, end, end, ")")
 
 
-def _insert_functions(source: SourceFile, orders: Sequence[str], bodies: Sequence[str]) -> Iterator[Replacement]:
+def insert_functions(source: SourceFile, orders: Sequence[str], bodies: Sequence[str]) -> Iterator[Replacement]:
     """Insert imports before the first import of the file's top, the functions after the last one of TensorFlow's."""
     first = next(node for node in source.tree.body if _is_import(node))
     modules = ["functools"] * any("functools" in body for body in bodies) + ["itertools"] * bool(orders)

@@ -9,7 +9,7 @@ from simplace.analysis.batch_memory import ELEMENTS
 from simplace.analysis.schedule import Schedule
 from simplace.costs.cost_model import OpCall
 from simplace.costs.op_work import make_tensor
-from simplace.graph.op_kinds import IDENTITIES
+from simplace.graph.op_kinds import IDENTITIES, is_arg
 from simplace.partition.transfers import Copy
 from simplace.suggestions.changes import MirroredReplicas
 from simplace.suggestions.edits import Insertion, Wrapping
@@ -32,9 +32,9 @@ def find_mirroring(evidence: Evidence) -> Iterator[MirroredReplicas]:
     replicas, is_of_keras = len(evidence.gpus), bool(evidence.placed.placement.program.role)
     if not is_of_keras or replicas < 2 or len(list_busy_gpus(evidence.schedule)) != 1:
         return
-    if any(_STRATEGIES in source.text for source in evidence.files):
+    if names_strategy(evidence):
         return
-    examples, copied = count_step_examples(evidence.schedule), _time_elements(evidence, replicas)
+    examples, copied = count_step_examples(evidence.schedule), time_elements(evidence, replicas)
     lines = {resolve_line(fact.at) for fact in evidence.result.python if fact.kind == "layer made"}
     models = ModelMakers(evidence.files, lines)
     for source in evidence.files:
@@ -49,6 +49,11 @@ def find_mirroring(evidence: Evidence) -> Iterator[MirroredReplicas]:
                 examples=examples,
                 copied=copied,
             )
+
+
+def names_strategy(evidence: Evidence) -> bool:
+    """Return whether a file of the program names the module of strategies, and so has chosen one, or none."""
+    return any(_STRATEGIES in source.text for source in evidence.files)
 
 
 def list_busy_gpus(schedule: Schedule) -> list[str]:
@@ -70,7 +75,7 @@ def _name_tensorflow(source: SourceFile) -> tuple[str, tuple[Insertion, ...]]:
     return "", ()
 
 
-def _time_elements(evidence: Evidence, replicas: int) -> int:
+def time_elements(evidence: Evidence, replicas: int) -> int:
     """Return the nanoseconds that the elements of the next step take beside a step.
 
     Each is copied into a batch in host memory at least once, on all cores; then the parts go to all GPUs at once.
@@ -84,12 +89,15 @@ def _time_elements(evidence: Evidence, replicas: int) -> int:
 
 
 def _is_of_element(evidence: Evidence, copy: Copy) -> bool:
-    """Return whether a copy takes a part of a dataset's element to a GPU."""
+    """Return whether a copy takes a part of a dataset's element to a GPU: in a loop of one's own, an argument."""
     graph = evidence.placed.placement.graph
     node = evidence.schedule.estimated.graph.rewritten.origin[copy.producer]
     while node >= 0 and graph.ops[node] in IDENTITIES:
         node = next((graph.edge_src[edge] for edge in graph.data_in_edges(node)), -1)
-    return node >= 0 and graph.ops[node] in ELEMENTS and not copy.is_control and "GPU" in copy.target
+    if node < 0 or copy.is_control or "GPU" not in copy.target:
+        return False
+    is_of_keras = bool(evidence.placed.placement.program.role)
+    return graph.ops[node] in ELEMENTS or (not is_of_keras and is_arg(graph.ops[node]))
 
 
 class ModelMakers:

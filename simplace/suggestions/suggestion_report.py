@@ -74,6 +74,7 @@ def _report_step(step: Step) -> dict[str, Any]:
         "input": None if step.input is None else step.input.nanoseconds,
         "input_not_timed": None if step.untimed is None else asdict(step.untimed),
         "copied": step.copied,
+        "woken": step.woken,
         "memory": [
             {"device": use.device, "needed": step.memory.needed(use), "limit": step.memory.limit(use) or None}
             for use in step.memory.uses

@@ -36,6 +36,7 @@ from simplace.suggestions.estimated_step import Step
 from simplace.suggestions.find_suggestions import WithoutXla
 from simplace.suggestions.gradient_changes import TAPE
 from simplace.suggestions.input_pipeline import MapTime, UntimedInput
+from simplace.suggestions.thread_changes import WAKE_ERROR_NS, WAKE_NS
 from simplace.suggestions.trial import Outcome, Trial
 from simplace.views.text.cost_sentences import format_makespan, format_uncertain
 from simplace.views.text.quantities import format_bytes, format_count
@@ -303,6 +304,9 @@ def _format_step(step: Step) -> str:
     if step.is_input_bound or step.copied == step.nanoseconds:
         time = format_uncertain(step.nanoseconds, step.uncertainty)
         return f"{time} of {'input' if step.is_input_bound else 'copies beside it'}"
+    if step.woken:
+        woken = format_uncertain(step.woken, WAKE_ERROR_NS / WAKE_NS)
+        return f"{format_makespan(step.schedule)} and {woken} to wake threads"
     given = format_uncertain(step.given, step.schedule.estimated.model.assume_error("copy"))
     return f"{format_makespan(step.schedule)} after {given} of copies"
 

@@ -33,6 +33,9 @@ _SCALING = (
     "fit scales the loss so that small gradients do not become 0 in float16; a loop of your own has to, with "
     "tf.keras.mixed_precision.LossScaleOptimizer"
 )
+_RECORDED = (
+    "with recorded costs no change was tried that makes other ops, or gives them other numbers of intra-op threads"
+)
 _OTHER_VALUES = "it computes other values: check that the program still does what it should"
 
 
@@ -79,6 +82,7 @@ def _write_end(found: Suggestions) -> str:
     failed = [f"{count} not, since {OUTCOMES[outcome]}" for outcome, count in tried.items() if outcome != "held"]
     looked = f"looked at {format_count(found.found, 'change')}, ran the program with {len(found.tried)} of them"
     more = f" ({', '.join(failed)})" if failed else ""
+    more += f"; {_RECORDED}" if found.evidence.has_recorded_costs else ""
     cut = "; the time ended before all were tried, --seconds gives it more" if found.is_cut else ""
     if not found.best and not found.before.memory.fits:
         return (

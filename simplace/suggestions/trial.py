@@ -26,10 +26,12 @@ from simplace.suggestions.edits import ConflictError, apply_edits
 from simplace.suggestions.estimated_step import Step, count_step_examples
 from simplace.suggestions.evidence import Evidence
 from simplace.suggestions.mirrored_changes import list_busy_gpus
+from simplace.suggestions.thread_changes import time_unsure_waking, time_waking
 
-# How far off a step is where other numbers of threads run it: they sleep between steps, and a core that sleeps, too,
-# takes up to so long to wake, in virtual machines above all (benchmarks/suggested_gains.py).
-_WAKE_NS = 200_000
+_FIRST_CALL_OF_REPLICAS = (
+    "the first call of the step makes variables, which TensorFlow may fail to do for several replicas: build the model "
+    "before, with an Input layer, say"
+)
 
 Sources = tuple[tuple[str, str], ...]  # (absolute path, text)
 Run = Callable[[Sources, bool], Result]  # with other texts of files, and whether the program then computes slowly here
@@ -90,8 +92,9 @@ class Trial:
         if self.after is None:
             return 0.0
         error = (1 - self.gain) * compare_errors(self.before.errors, self.after.errors)
-        has_other_threads = any(isinstance(part, ThreadSettings) for part in self.change.list_parts())
-        return hypot(error, _WAKE_NS / self.before.nanoseconds) if has_other_threads else error
+        if not any(isinstance(part, ThreadSettings) for part in self.change.list_parts()):
+            return error
+        return hypot(error, time_unsure_waking(self.before.schedule, self.after.schedule) / self.before.nanoseconds)
 
 
 def try_change(change: Change, evidence: Evidence, before: Step, run: Run, options: StepOptions) -> Trial:
@@ -140,6 +143,8 @@ def _judge(trial: Trial, evidence: Evidence, options: StepOptions) -> Trial:
         return ended("no such step", error=str(error))
     if not _is_wanted(trial.change, step, count_step_examples(evidence.schedule)):
         return ended("no such step")
+    if isinstance(trial.change, MirroredReplicas) and any(one.is_first_call for one in result.programs):
+        return ended("would fail", error=_FIRST_CALL_OF_REPLICAS)
     return ended("held" if step.memory.fits else "out of memory", step)
 
 
@@ -162,10 +167,11 @@ def _simulate_step(trial: Trial, result: Result, placed: Placed, evidence: Evide
     if isinstance(change, ThreadSettings):
         options = replace(options, inter_op=change.inter_op, intra_op=change.intra_op)
     step = Step.of(result, placed, options, before)
+    woken = time_waking(evidence.schedule, step.schedule) if isinstance(change, ThreadSettings) else 0
     copied = evidence.copied * step.examples // before
     if isinstance(change, (PrefetchToDevice, MirroredReplicas)):
         copied = change.copied
-    return replace(step, copied=copied, given=evidence.element_time if is_whole else 0)
+    return replace(step, copied=copied, woken=woken, given=evidence.element_time if is_whole else 0)
 
 
 def find_again(placed: Placed, result: Result) -> Placed | None:

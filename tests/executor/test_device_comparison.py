@@ -84,3 +84,15 @@ def test_elements_are_counted_on_the_branch_that_is_taken() -> None:
     )
     taken = {branch: schedule_placement(placed, branches={"p": branch}) for branch in (0, 1)}
     assert {branch: count_examples(find_batch(one)) for branch, one in taken.items()} == {0: 64, 1: 32}
+
+
+def test_labels_on_the_cpu_are_of_the_examples_on_a_gpu() -> None:
+    def given(name: str, device: str) -> str:
+        dims = f"dim {{ size: 16 }} dim {{ size: {WIDTH} }}"
+        return node(name, "Placeholder", device=device, extra=f'attr {{ key: "shape" value {{ shape {{ {dims} }} }} }}')
+
+    for gpus in (1, 2):
+        inputs = [given(f"x{i}", f"/GPU:{i}") for i in range(gpus)] + [given(f"y{i}", "/CPU:0") for i in range(gpus)]
+        work = [node(f"sum{i}", "AddV2", f"x{i}", f"y{i}", device=f"/GPU:{i}") for i in range(gpus)]
+        schedule = schedule_placement(place(*inputs, *work, gpus=gpus))
+        assert count_examples(BatchMemory.of(schedule)) == 16 * gpus

@@ -2,13 +2,24 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from types import SimpleNamespace
 
 import pytest
 
+from simplace.analysis.step_memory import StepMemory
 from simplace.suggestions.best_changes import choose_trials
 from simplace.suggestions.changes import NewScope, ThreadSettings
+from simplace.suggestions.estimated_step import Step
+from simplace.suggestions.thread_changes import (
+    WAKE_ERROR_NS,
+    WAKE_NS,
+    time_unsure_waking,
+    time_waking,
+    works_on_threads,
+)
 from simplace.suggestions.trial import Trial
+from tests.executor.worlds import Costs, run
 
 
 def trial(line: int, gain: float, error: float) -> SimpleNamespace:
@@ -18,17 +29,48 @@ def trial(line: int, gain: float, error: float) -> SimpleNamespace:
 
 
 def test_a_gain_within_its_error_is_none() -> None:
-    tried = [trial(1, 0.3, 0.1), trial(2, 0.05, 0.31), trial(3, 0.02, 0.0), trial(4, 0.1, 0.1)]
-    assert [one.change.at for one in choose_trials(tried)] == ["m.py:1", "m.py:4"]
+    tried = [trial(1, 0.3, 0.1), trial(2, 0.05, 0.31), trial(3, 0.02, 0.0), trial(4, 0.1, 0.1), trial(5, 0.1, 0.09)]
+    assert [one.change.at for one in choose_trials(tried)] == ["m.py:1", "m.py:5"]
 
 
-@pytest.mark.parametrize(("milliseconds", "error"), [(5.0, 0.04), (0.5, 0.4)])
-def test_a_gain_from_threads_is_as_uncertain_as_waking_them(milliseconds: float, error: float) -> None:
-    def step(milliseconds: float) -> SimpleNamespace:
-        memory = SimpleNamespace(fits=True)
-        return SimpleNamespace(nanoseconds=milliseconds * 1e6, errors={"guessed kernel": 0.5}, memory=memory)
+TWO_OPS = """\
+    x = Placeholder() @c {dtype=float}
+    a = Tanh(x) @c
+    b = Tanh(x) @c
+    end = AddN(a, b) @c {N=2}
+"""
 
-    before, after = step(milliseconds), step(milliseconds / 2)
-    threads = ThreadSettings(edits=(), at="m.py:1", inter_op=0, intra_op=1)
-    other = NewScope(edits=(), at="m.py:1", device="/GPU:0", variables=())
-    assert [Trial(change, "held", before, after).gain_error for change in (threads, other)] == [error, 0.0]
+
+def step(milliseconds: float, threads: int) -> Step:
+    """Simulate a step of two ops that take half of the time each, on a CPU with so many inter-op threads."""
+    times = {"a": milliseconds / 2, "b": milliseconds / 2, "end": 0.0}
+    schedule = run(TWO_OPS, Costs(times), inter_op=threads, cores=2)
+    return Step(schedule, StepMemory.of(schedule, ()), 1)
+
+
+@pytest.mark.parametrize(
+    ("milliseconds", "gain", "error", "is_suggested"),
+    [(5.0, 0.465, 0.015, True), (1.2, 0.354, 0.0625, True), (0.45, 0.111, 0.167, False)],
+)
+def test_threads_of_a_short_step_take_long_to_wake(milliseconds: float, gain: float, error: float, is_suggested: bool):
+    before, after = step(milliseconds, 1), step(milliseconds, 2)
+    after = replace(after, woken=time_waking(before.schedule, after.schedule))
+    tried = Trial(ThreadSettings(edits=(), at="m.py:1", inter_op=0, intra_op=1), "held", before, after)
+    assert (tried.gain, tried.gain_error) == (pytest.approx(gain, abs=1e-3), pytest.approx(error, abs=1e-3))
+    assert bool([*choose_trials([tried])]) == is_suggested
+    same = replace(tried, change=NewScope(edits=(), at="m.py:1", device="/GPU:0", variables=()))
+    assert same.gain_error == 0.0
+
+
+def test_shards_of_an_op_are_forked_with_what_that_takes() -> None:
+    schedule = run("x = Placeholder() @c {dtype=float}\na = Tanh(x) @c", Costs(shards={"a": 2}), intra_op=2, cores=2)
+    assert {schedule.trace.tracks[span.track].kind for span in schedule.trace.spans} == {"worker", "intra"}
+    assert not works_on_threads(schedule)
+
+
+def test_one_thread_in_place_of_several_waits_for_none() -> None:
+    before, after = step(1.0, 2).schedule, step(1.0, 1).schedule
+    assert [works_on_threads(one) for one in (before, after)] == [True, False]
+    assert (time_waking(before, after), time_unsure_waking(before, after)) == (0, WAKE_NS)
+    assert (time_waking(before, before), time_unsure_waking(before, before)) == (0, WAKE_ERROR_NS)
+    assert (time_waking(after, after), time_unsure_waking(after, after)) == (0, WAKE_ERROR_NS)

@@ -13,7 +13,6 @@ from simplace.suggestions.edits import apply_edits
 from simplace.suggestions.estimated_step import Step
 from simplace.suggestions.evidence import Evidence
 from simplace.suggestions.input_changes import find_parallel_maps, find_prefetches
-from simplace.suggestions.input_pipeline import find_slowest_map, find_untimed_input
 
 PROGRAM = """\
 import tensorflow as tf
@@ -63,7 +62,7 @@ def test_a_function_with_state_is_called_for_one_element_at_a_time(tmp_path: Pat
     Path("model.py").write_text(text)
     changed = simplace.place("model.py", "cpu:1,gpu:1")
     assert changed.agrees  # with what the iterator on the GPU calls on the CPU
-    after = find_slowest_map(changed, 32, StepOptions())
+    after = Step.of(changed, changed.program("step"), StepOptions()).input
     assert after is not None
     assert after.is_parallel
     assert changed.program("step").placement.program.arg_devices[0].endswith("GPU:0")
@@ -110,7 +109,7 @@ def test_what_calls_python_is_told_not_to_be_counted(
     monkeypatch.chdir(tmp_path)
     Path("model.py").write_text(IN_PYTHON.replace("{data}", data))
     result = simplace.place("model.py", "cpu:1,gpu:1")
-    untimed = find_untimed_input(result, 16)
+    untimed = Step.of(result, result.program("step"), StepOptions()).untimed
     assert (untimed is not None) == bool(told)
     whole = f"; not counted: the dataset's {told}, and a step waits for that where it takes longer" if told else ""
     assert judge_step(result).partition("; not counted")[1:] == whole.partition("; not counted")[1:]
@@ -125,3 +124,32 @@ def test_the_step_counts_and_not_what_prepares_its_input(tmp_path: Path, monkeyp
     result = simplace.place("model.py", "cpu:1,gpu:1")
     most = max(result.programs, key=lambda placed: placed.work)
     assert (most.placement.program.kind, result.largest().name) == ("dataset", "step")
+
+
+TWO_DATASETS = """\
+pictures = tf.data.Dataset.from_tensor_slices(tf.zeros([64, 32, 32, 3]))
+for batch in pictures.map(augment).batch(32):
+    tf.reduce_sum(tf.matmul(batch, weight))
+for batch in {own}:
+    step(batch)
+"""
+
+
+@pytest.mark.tf
+@pytest.mark.usefixtures("forked")
+@pytest.mark.parametrize(
+    ("own", "told"),
+    [
+        ("[tf.zeros([32, 3072])] * 2", ""),
+        ("pictures.map(lambda one: tf.reshape(one, [-1])).batch(32)", "32 calls of Dataset_map_lambda at model.py:19"),
+        ("pictures.map(augment).batch(32)", "32 calls of Dataset_map_augment at model.py:19"),
+    ],
+    ids=["tensors", "another function", "the same function"],
+)
+def test_a_step_waits_only_for_its_own_dataset(own: str, told: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
+    monkeypatch.chdir(tmp_path)
+    Path("model.py").write_text(PROGRAM.partition("pictures = ")[0] + TWO_DATASETS.replace("{own}", own))
+    result = simplace.place("model.py", "cpu:1,gpu:1")
+    assert is_input_slow(result) == bool(told)
+    verdict = judge_step(result)
+    assert (told in verdict, verdict.count(" at model.py:")) == (True, bool(told))

@@ -31,14 +31,17 @@ class DatasetFunctions:
         self._calls = calls
         self._known: set[tuple[str, ...]] = set()
 
-    def record(self, op: str, inputs: Sequence[Any], attrs: Mapping[str, Any], scope: str) -> None:
-        """Record the functions of an op that makes a dataset, or walks through one."""
+    def record(self, op: str, inputs: Sequence[Any], attrs: Mapping[str, Any], scope: str) -> list[str]:
+        """Record the functions of an op that makes a dataset, or walks through one; return their names."""
         device = eager_device.choose_device(kernel_types.device_types(op, attrs), scope)
+        found = []
         for attr in kernel_types.find_op_def(op).attr:
             name = _read_function_name(attrs[attr.name]) if attr.type == "func" and attr.name in attrs else ""
             if name and self._functions.exists(name):
                 captured = list(_find_captured(op, attr.name, inputs, attrs))
                 self._record(op, attr.name, name, captured, attrs, device)
+                found.append(name)
+        return found
 
     def _record(
         self, op: str, attr: str, name: str, captured: list[Any], attrs: Mapping[str, Any], device: str

@@ -12,6 +12,7 @@ from simplace.oracle.child import eager_device, kernel_types
 from simplace.oracle.child.boundary import forget_frames, raise_as_theirs
 from simplace.oracle.child.cpu_functions import lacks_kernel
 from simplace.oracle.child.custom_devices import CustomDevices
+from simplace.oracle.child.dataset_feeds import DatasetFeeds
 from simplace.oracle.child.dataset_functions import DatasetFunctions
 from simplace.oracle.child.devices import computes_nothing
 from simplace.oracle.child.eager_collectives import EagerCollectives
@@ -64,6 +65,7 @@ class EagerExecution:
         self,
         calls: FunctionCalls,
         datasets: DatasetFunctions,
+        feeds: DatasetFeeds,
         custom: CustomDevices,
         eager: EagerLog | None,
         emulate: bool,
@@ -74,6 +76,7 @@ class EagerExecution:
         self._calls = calls
         self._custom = custom
         self._datasets = datasets
+        self._feeds = feeds
         self._eager = eager
         self._repeats = None if eager is None else EagerRepeats(eager)
         self._emulate = emulate
@@ -144,15 +147,23 @@ class EagerExecution:
                 return run()
             if op.startswith("__") or kernel_types.find_op_def(op) is None:
                 is_function = context.context().has_function(op)  # TensorFlow refuses what is neither
-                return self._calls.run(op, inputs, device or "", run) if is_function else run()
+                return self._call(op, inputs, device or "", run) if is_function else run()
             self.ops += 1
             given = _Given(op, device or "", inputs, attrs or (), run)
+            functions: list[str] = []
             if kernel_types.has_dataset_functions(op):
-                self._datasets.record(op, inputs, given.named_attrs(), given.scope)
+                functions = self._datasets.record(op, inputs, given.named_attrs(), given.scope)
             with run_at_once():
                 if watched is not None:
-                    return self._run_watched(watched, given)
-                return self._compute_in_py_function(given) if is_in_py_function() else self._compute(given)
+                    results = self._run_watched(watched, given)
+                else:
+                    results = self._compute_in_py_function(given) if is_in_py_function() else self._compute(given)
+            return self._feeds.hand_on(op, inputs, functions, results)
+
+    def _call(self, function: str, inputs: Sequence[Any], scope: str, run: Call) -> Any:
+        """Call a function of the program, and note which datasets it is given elements of."""
+        self._feeds.note_call(function, inputs)
+        return self._feeds.hand_on(function, inputs, (), self._calls.run(function, inputs, scope, run))
 
     def _run_watched(self, watched: EagerLog, given: _Given) -> Any:
         """Run an op of the program, and count it."""
@@ -176,7 +187,7 @@ class EagerExecution:
         with INSIDE:
             with run_at_once():
                 known = self._run_known(repeat.kind, _Given(op, scope or "", inputs, repeat.attrs, run))
-            results = repeat.kind.sign(known)
+            results = self._feeds.hand_on(op, inputs, (), repeat.kind.sign(known))
         if execute.must_record_gradient():
             execute.record_gradient(op, list(inputs), repeat.attrs, results)
         return results if repeat.outputs > 1 else next(iter(results), None)

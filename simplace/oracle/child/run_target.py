@@ -28,6 +28,7 @@ from simplace.oracle.child.call_limit import CallLimit, Stopped
 from simplace.oracle.child.clusters import Clusters
 from simplace.oracle.child.context_devices import ContextDevices
 from simplace.oracle.child.custom_devices import CustomDevices
+from simplace.oracle.child.dataset_feeds import DatasetFeeds
 from simplace.oracle.child.dataset_functions import DatasetFunctions
 from simplace.oracle.child.eager_log import EagerLog
 from simplace.oracle.child.eager_ops import EagerExecution
@@ -93,9 +94,10 @@ def run_request(request: Request) -> int:
     is_watched = request.mode == "script" and tf_private.is_complete(tf_names.EAGER_OPS)
     eager_log = EagerLog(recorder, log, lines, seen) if is_watched else None
     datasets = DatasetFunctions(functions, recorder, lines, calls)
+    feeds = DatasetFeeds(recorder)
     custom = CustomDevices(recorder, lines)
     custom.watch()
-    eager = EagerExecution(calls, datasets, custom, eager_log, emulate=bool(request.plugin))
+    eager = EagerExecution(calls, datasets, feeds, custom, eager_log, emulate=bool(request.plugin))
     if tf_private.is_complete(tf_names.CLUSTERS):
         clusters.watch()
     functions.watch()
@@ -121,6 +123,7 @@ def run_request(request: Request) -> int:
             threading._shutdown()  # type: ignore[attr-defined]  # the program's own threads go on after its last line
     atexit._run_exitfuncs()
     limit.report()
+    feeds.report()
     if eager_log is not None:
         eager_log.report()
     if found := _describe_last_devices(request):
