@@ -60,4 +60,4 @@ def _examine_target(options: argparse.Namespace) -> int:
     judging.write_reports(options, found)
     if result.failure:
         return output.report_error(result.failure)
-    return int(any(finding.level != "note" for finding in findings))
+    return int(any(finding.severity != "note" for finding in findings))

@@ -72,8 +72,9 @@ def _find_refused_programs(patient: Patient) -> Iterator[Finding]:
         at = placed.placement.notes(refusal.node).at if refusal.node >= 0 else ""
         message = refusal.message.split("\nColocation Debug Info")[0].splitlines()[0]
         yield found.ProgramRefused(
-            at, placed.title, nodes, message, " ".join(map(str, state_conflict(placed.placement)))
-        )
+            at, placed.title, nodes, message, " ".join(map(str, state_conflict(placed.placement))),
+            caught_at=placed.placement.program.catches(refusal.code),
+        )  # fmt: skip
 
 
 def _find_failures(patient: Patient) -> Iterator[Finding]:

@@ -124,6 +124,8 @@ class Program:
     `given_shapes` are those of the arguments and elements of the first call that the graph leaves open: what follows
     from them stands in `notes`.
     `runs` are those that happened of a session, each kind once, in the order of the first.
+    `handlers` has by status code the user's line of the `except` that takes an error of that code from all calls, so
+    that the program goes on; "" where it went on after its refusal in a way that is not known.
     `pins` are requests to suppose; with any, this is a what-if and not what the program says.
     """
 
@@ -149,6 +151,7 @@ class Program:
     label: str = ""
     given_shapes: tuple[tuple[str, Shape], ...] = ()
     runs: tuple[ObservedRun, ...] = ()
+    handlers: Mapping[str, str] = field(default_factory=dict)
 
     @property
     def title(self) -> str:
@@ -164,6 +167,10 @@ class Program:
     def is_called(self) -> bool:
         """Return whether a function is called, so that what requests no device goes to that of the call."""
         return self.function is not None or self.kind == "compiled"
+
+    def catches(self, *codes: str) -> str | None:
+        """Return the line of the `except` that takes errors of all these codes, "" unknown; None if there is none."""
+        return self.handlers[codes[0]] if codes and all(code in self.handlers for code in codes) else None
 
     def with_soft_placement(self, soft: bool) -> Program:
         """Return the same program with soft placement on or off."""

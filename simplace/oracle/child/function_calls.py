@@ -19,6 +19,7 @@ from simplace.oracle.child.boundary import forget_frames, raise_as_theirs
 from simplace.oracle.child.cpu_functions import CpuFunctions, explain_lack, lacks_kernel
 from simplace.oracle.child.devices import computes_nothing, describe_remote
 from simplace.oracle.child.empty_resources import has_resources, replace_resources
+from simplace.oracle.child.error_handlers import find_handlers
 from simplace.oracle.child.failures import FAILURES, code_name, find_code, is_rejection
 from simplace.oracle.child.function_owners import FunctionOwners
 from simplace.oracle.child.functions import CapturedOutput, make_compiled_call
@@ -116,6 +117,7 @@ class FunctionCalls:
         self._seen: set[_Kind] = set()
         self._real: set[_Kind] = set()  # what needs no GPU
         self._on_gpus: dict[_Kind, dict[str, str]] = {}  # the device of each node, by name; "" for all of them
+        self._handlers: dict[_Kind, tuple[int, dict[str, str]]] = {}  # its program, and what is around all calls
         self._latest: dict[tuple[Any, ...], Any] = {}  # results by kind and types of the inputs
         self._cpu = CpuFunctions(parts.functions)
         self._one_op = OneOpFunctions()
@@ -157,9 +159,24 @@ class FunctionCalls:
         return self._values(kind, inputs, attempt)
 
     def _run_known(self, kind: _Kind, inputs: Sequence[Any], call: Call) -> Any:
+        if kind in self._handlers:
+            self._note_handlers(kind)
         if kind in self._on_gpus:
             return self._compute(kind, inputs)
         return self._values(kind, inputs, self._place(kind, inputs, call))
+
+    def _keep_handlers(self, kind: _Kind, program: int, handlers: dict[str, str]) -> None:
+        if handlers:
+            self._handlers[kind] = program, handlers
+
+    def _note_handlers(self, kind: _Kind) -> None:
+        """Tell of the errors that the program caught of an earlier call of a function, and would not of this one."""
+        program, earlier = self._handlers[kind]
+        now = find_handlers(self._lines)
+        kept = {code: at for code, at in earlier.items() if code in now}
+        if len(kept) < len(earlier):
+            self._recorder.event("handlers", program=program, handlers=kept)
+            self._keep_handlers(kind, program, kept)
 
     def _place(self, kind: _Kind, inputs: Sequence[Any], call: Call) -> _Attempt:
         """Make TensorFlow place a function; run it only if it is known to need no GPU."""
@@ -278,6 +295,7 @@ class FunctionCalls:
         self.devices.tell()
         graph, names = self._functions.library(kind.function)
         self._functions.write_notes(names)
+        handlers = find_handlers(self._lines)
         number = self._recorder.program(
             graph,
             name=shown,
@@ -295,7 +313,9 @@ class FunctionCalls:
             log=[[line.node.name, line.node.op, line.node.device] for line in placed],
             refused=None if error is None else self._recorder.refusal(code_name(find_code(error)), error.message),
             devices=self._describe_devices(kind, inputs),
+            handlers=handlers,
         )
+        self._keep_handlers(kind, number, handlers)
         self._partitionings.record(number, start, thread=placed[0].thread if placed else None)
 
     def _describe_devices(self, kind: _Kind, inputs: Sequence[Any]) -> list[dict[str, Any]]:
@@ -355,7 +375,8 @@ class FunctionCalls:
         self.devices.tell()
         node, names = make_compiled_call(kind.function, shown), self._functions.reached(kind.function)
         self._functions.write_notes(names)
-        self._recorder.program(
+        handlers = find_handlers(self._lines)
+        number = self._recorder.program(
             self._functions.graph_of_call(node, names),
             name=shown,
             role=self._owners.name_call(shown),
@@ -373,7 +394,9 @@ class FunctionCalls:
             refused=None if error is None else self._recorder.refusal(code_name(find_code(error)), error.message),
             devices=self._describe_devices(kind, inputs),
             asked=is_asked,
+            handlers=handlers,
         )
+        self._keep_handlers(kind, number, handlers)
         self._limit.is_new(shown)
 
     def _make_up(self, name: str, inputs: Sequence[Any], devices: dict[str, str]) -> list[Any]:

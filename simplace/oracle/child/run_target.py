@@ -160,6 +160,7 @@ def _run_script(request: Request, recorder: Recorder) -> None:
 def _describe_failure(
     error: BaseException, request: Request, recorder: Recorder, lines: SourceLines, limit: CallLimit
 ) -> dict[str, Any] | None:
+    recorder.uncaught(error)
     if recorder.is_refusal(error):
         if request.mode == "script":
             recorder.remark("The program ended at the refusal, since it does not handle it.")

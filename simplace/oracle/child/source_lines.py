@@ -116,8 +116,8 @@ class SourceLines:
 
         The extent is "line:column-line:column" as `ast` counts, from 1 and from 0, in bytes.
         """
-        shown = self._shown_file(frame.f_code)
-        if not shown or shown == _GENERATED:
+        shown = self.name_file(frame.f_code)
+        if not shown:
             return None
         line, last, column, end = next(islice(frame.f_code.co_positions(), frame.f_lasti // 2, None))
         return f"{shown}:{line}", f"{line}:{column}-{last}:{end}"
@@ -133,6 +133,11 @@ class SourceLines:
     def is_of_user(self, code: CodeType) -> bool:
         """Return whether code is the user's, as AutoGraph writes it or as it is."""
         return bool(self._shown_file(code))
+
+    def name_file(self, code: CodeType) -> str:
+        """Return the user's file that code is of, as it is shown, "" for a library's and for what AutoGraph writes."""
+        shown = self._shown_file(code)
+        return "" if shown == _GENERATED else shown
 
     def _shown_file(self, code: CodeType) -> str:
         """Return the user's file that code is of, `_GENERATED` for what AutoGraph writes, "" for a library."""

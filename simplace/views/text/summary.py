@@ -180,7 +180,9 @@ def failure_lines(result: Result, width: int | None = None) -> str:
     from simplace.explain.finding import cite_page
 
     found = [*predict_failures(result), *find_out_of_memory(placed.placement for placed in result)]
-    return "\n".join(wrap_line(cite_page(f"fails when run: {format_failure(one)}", one), width) for one in found)
+    verbs = {True: "fails when run", False: "raises when run"}
+    texts = (cite_page(f"{verbs[one.caught_at is None]}: {format_failure(one)}", one) for one in found)
+    return "\n".join(wrap_line(text, width) for text in texts)
 
 
 def copies_line(result: Result) -> str:
@@ -277,7 +279,9 @@ def _describe_refusal(placement: Placement) -> str:
 
     refusal = placement.refusal
     assert refusal is not None, "asked only for a refused placement"
-    lines = [f"refused: TensorFlow does not place this graph ({refusal.code})"]
+    caught_at = placement.program.catches(refusal.code)
+    caught = "" if caught_at is None else f"; the program catches that{f' at {caught_at}' if caught_at else ''}"
+    lines = [f"refused: TensorFlow does not place this graph ({refusal.code}){caught}"]
     lines.append("  " + refusal.message.split("\nColocation Debug Info")[0].splitlines()[0])
     lines += [f"  {line}" for line in state_conflict(placement)]
     return "\n".join(lines)
