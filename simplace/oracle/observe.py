@@ -338,6 +338,7 @@ def _read_program(
         name=event["name"],
         role=event.get("role", ""),
         owner=event.get("owner", 0),
+        is_internal=event.get("is_internal", False),
         at=event.get("at", ""),
         kind=event["program_kind"],
         graph=graph_def.parse_graph_def((directory / event["graph"]).read_bytes(), is_ours=True),

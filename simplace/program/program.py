@@ -111,7 +111,8 @@ class Program:
     dataset's, or a call that was not inlined.
     `role` is what the function is to its user where the name does not say it, such as "fit, train step" of Keras, ""
     for any other; `owner` numbers the `tf.function` that it is a trace of, 0 where that is not known; `at` is the
-    user's line of the first call. `label` tells the program from all others of a run, "" where its name does.
+    user's line of the first call; `is_internal` tells that TensorFlow made that function, and calls it, for the user's
+    ops. `label` tells the program from all others of a run, "" where its name does.
     `arg_devices` holds a full device name per function input. `scope` is the device scope around the call, as a device
     name, "" without one. `soft_placement` is what the program set.
     `notes` maps a function's name ("" for the graph itself) to notes by node name.
@@ -147,6 +148,7 @@ class Program:
     caller: Caller | None = None
     role: str = ""
     owner: int = 0
+    is_internal: bool = False
     at: str = ""
     label: str = ""
     given_shapes: tuple[tuple[str, Shape], ...] = ()

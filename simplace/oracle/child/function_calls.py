@@ -295,12 +295,13 @@ class FunctionCalls:
         self.devices.tell()
         graph, names = self._functions.library(kind.function)
         self._functions.write_notes(names)
-        handlers = find_handlers(self._lines)
+        handlers, owner = find_handlers(self._lines), self._owners.find()
         number = self._recorder.program(
             graph,
             name=shown,
             role=self._owners.name_call(shown),
-            owner=self._owners.find().number,
+            owner=owner.number,
+            is_internal=owner.is_internal,
             at=self._lines.of_frames(),
             program_kind="function",
             function=kind.function,
@@ -375,12 +376,13 @@ class FunctionCalls:
         self.devices.tell()
         node, names = make_compiled_call(kind.function, shown), self._functions.reached(kind.function)
         self._functions.write_notes(names)
-        handlers = find_handlers(self._lines)
+        handlers, owner = find_handlers(self._lines), self._owners.find()
         number = self._recorder.program(
             self._functions.graph_of_call(node, names),
             name=shown,
             role=self._owners.name_call(shown),
-            owner=self._owners.find().number,
+            owner=owner.number,
+            is_internal=owner.is_internal,
             at=self._lines.of_frames(),
             program_kind="compiled",
             function=None,

@@ -130,6 +130,13 @@ class SourceLines:
             known = self._makers[code.co_filename] = _name_library(path, self._packages)
         return known
 
+    def is_of_tensorflow(self, code: CodeType) -> bool:
+        """Return whether code is TensorFlow's, but for the parts that call a user's functions, such as strategies."""
+        if self._shown_file(code) or self._maker_of(code):
+            return False
+        path = os.path.realpath(code.co_filename)
+        return path.startswith(tuple(f"{folder}tensorflow{os.sep}" for folder in self._packages))
+
     def is_of_user(self, code: CodeType) -> bool:
         """Return whether code is the user's, as AutoGraph writes it or as it is."""
         return bool(self._shown_file(code))
