@@ -55,8 +55,13 @@ def write_summary(result: Result, width: int | None = None, copies: int | None =
         blocks.append(write_eager_summary(result.eager, width, is_all=is_all, is_long=copies is None))
     if result.python and (of_run := _list_failures_of_run(result, width)):
         blocks.append(of_run)
-    blocks += [wrap_line(f"note: {remark}", width) for remark in result.remarks]
+    blocks += note_lines(result, width)
     return "\n\n".join(blocks)
+
+
+def note_lines(result: Result, width: int | None = None) -> list[str]:
+    """Return a line for each note of the run, such as calls that were not computed."""
+    return [wrap_line(f"note: {remark}", width) for remark in result.remarks]
 
 
 def _list_failures_of_run(result: Result, width: int | None) -> str:
