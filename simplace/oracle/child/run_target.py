@@ -36,6 +36,7 @@ from simplace.oracle.child.function_calls import FunctionCalls
 from simplace.oracle.child.functions import Functions
 from simplace.oracle.child.layer_makers import LayerMakers
 from simplace.oracle.child.layer_scopes import watch_layer_scopes
+from simplace.oracle.child.mesh_functions import MeshFunctions
 from simplace.oracle.child.partition_graphs import PartitionGraphs
 from simplace.oracle.child.python_facts import PythonFacts
 from simplace.oracle.child.reached_functions import ReachedFunctions
@@ -93,7 +94,7 @@ def run_request(request: Request) -> int:
     is_watched = request.mode == "script" and tf_private.is_complete(tf_names.EAGER_OPS)
     eager_log = EagerLog(recorder, log, lines, seen) if is_watched else None
     datasets = DatasetFunctions(functions, recorder, lines, calls)
-    custom = CustomDevices(recorder, lines)
+    custom = CustomDevices(MeshFunctions(parts, calls))
     custom.watch()
     eager = EagerExecution(calls, datasets, custom, eager_log, emulate=bool(request.plugin))
     if tf_private.is_complete(tf_names.CLUSTERS):
