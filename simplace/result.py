@@ -68,6 +68,11 @@ class Placed:
         return self.agreement is None and self.placement.program.kind in ("compiled", "dataset", "call")
 
     @property
+    def runs_unplaced(self) -> bool:
+        """Return whether a kernel runs the function whole on its own device, so that there is nothing to compare."""
+        return self.agreement is None and self.placement.program.runs_unplaced
+
+    @property
     def ops(self) -> int:
         """Return how many ops the program has: the placed nodes, and those that XLA compiles."""
         return len(self.placement.decisions) + sum(len(cluster.ops) for cluster in self.clusters)

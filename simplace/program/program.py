@@ -8,6 +8,7 @@ from typing import Literal
 
 from simplace.devices.device_name import DeviceName
 from simplace.graph.node_def import GraphDef, Shape
+from simplace.graph.op_kinds import INTS_ON_DEVICE
 
 EAGER_OPS = "eager ops"  # what stands for the name of a program where ops ran outside of any
 Kind = Literal["function", "session", "graph", "compiled", "dataset", "call", "eager"]
@@ -164,6 +165,16 @@ class Program:
     def inlines_calls(self) -> bool:
         """Return whether the function calls in the graph are inlined before it is placed, as in functions they are."""
         return self.inlining or self.kind == "function"
+
+    @property
+    def runs_unplaced(self) -> bool:
+        """Return whether a dataset's kernel runs the function whole on its own device: TensorFlow does not place it.
+
+        So it is with functions that keep integers there (`FunctionMetadata::Create` of captured_function.cc), such as
+        those by which a strategy's datasets take elements over to a GPU.
+        """
+        function = self.graph.library.get(self.function or "")
+        return self.kind == "dataset" and function is not None and function.attrs.get(INTS_ON_DEVICE) is True
 
     @property
     def is_called(self) -> bool:

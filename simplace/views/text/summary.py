@@ -124,6 +124,8 @@ def write_title(placed: Placed) -> str:
     soft = "on" if placement.soft_placement else "off"
     nodes = _count_nodes(placement)
     kind = KINDS[program.kind]
+    if placed.runs_unplaced:
+        nodes = f"{nodes} on its device, without placement"
     if program.kind == "compiled":
         nodes = f"{format_count(sum(len(cluster.ops) for cluster in placed.clusters), 'op')} compiled by XLA"
     return f"{visible(program.title)}: {kind}{called}, {nodes}, soft placement {soft}"
@@ -151,7 +153,7 @@ def agreement_line(result: Result, whom: str = "") -> str:
     counts = [f"{same}/{total} nodes"] if total or (asked and not refused) else []
     counts += [f"{eager.same}/{eager.total} eager ops"] if eager is not None else []
     counts += [f"{format_count(refused, 'program')} refused as predicted"] if refused else []
-    uncalled = sum(placed.is_uncalled for placed in result.programs)
+    uncalled = sum(placed.is_uncalled and not placed.runs_unplaced for placed in result.programs)
     count = format_count(uncalled, "function")
     them = "it" if uncalled == 1 else "them"
     rest = f"; {count} not compared, as this run did not instantiate {them}" if uncalled else ""
@@ -262,7 +264,7 @@ def _program_table(result: Result) -> Table:
     for placed in result.programs:
         ops = tables.count_ops_by_device(placed)
         spread = ", ".join(f"{device} {count:,}" for device, count in sorted(ops.items()))
-        agreement = "" if placed.agreement is None else str(placed.agreement)
+        agreement = str(placed.agreement) if placed.agreement is not None else "not placed" * placed.runs_unplaced
         row = (drop_number(placed.title), placed.placement.program.kind, spread, agreement)
         rows.setdefault(row, []).append(placed.title)
     shown = tuple(
