@@ -200,9 +200,13 @@ class SourceLines:
 
     def _last_shown(self, trace: Any) -> str:
         for frame in reversed(list(trace)):
-            filename, line = self._generated.get((frame.filename, frame.lineno), (frame.filename, frame.lineno))
-            if shown := self._shown(filename):
-                return f"{shown}:{line}"
+            filename = frame.filename
+            if _GENERATED in filename:
+                filename, line = self._generated.get((filename, frame.lineno), (filename, 0))
+                if shown := self._shown(filename):
+                    return f"{shown}:{line}"
+            elif shown := self._shown(filename):
+                return f"{shown}:{frame.lineno}"  # which TensorFlow finds anew each time
         return ""
 
     def _shown(self, filename: str) -> str:
