@@ -9,20 +9,15 @@ Event = Mapping[str, Any]
 
 
 def settle_handlers(events: Sequence[Event], *, is_script: bool) -> Iterator[Event]:
-    """Yield events, those of programs and eager ops with the handlers that hold for all of their calls.
+    """Yield events, those of programs and eager ops with the handlers that the end of the run bears out.
 
     A refusal that did not end the program was caught by something, such as a library or a context manager; one that
     ended it was not, whatever clauses there are. What opens a file catches nothing.
     """
-    last = {event["program"]: event["handlers"] for event in events if event["kind"] == "handlers"}
     uncaught = "\n".join(event["text"] for event in events if event["kind"] == "uncaught")
-    programs = 0
     for event in events:
         handlers = event.get("handlers")
-        if event["kind"] == "program":
-            handlers = last.get(programs, handlers)
-            programs += 1
-        if handlers is None or event["kind"] == "handlers":
+        if handlers is None:
             yield event
         else:
             yield {**event, "handlers": _settle(handlers, event["refused"], uncaught) if is_script else {}}

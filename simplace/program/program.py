@@ -126,8 +126,8 @@ class Program:
     `given_shapes` are those of the arguments and elements of the first call that the graph leaves open: what follows
     from them stands in `notes`.
     `runs` are those that happened of a session, each kind once, in the order of the first.
-    `handlers` has by status code the user's line of the `except` that takes an error of that code from all calls, so
-    that the program goes on; "" where it went on after its refusal in a way that is not known.
+    `handlers` has by status code the user's line of the `except` that takes an error of that code from the first call,
+    so that the program goes on; "" where it went on after its refusal in a way that is not known.
     `pins` are requests to suppose; with any, this is a what-if and not what the program says.
     """
 

@@ -117,7 +117,6 @@ class FunctionCalls:
         self._seen: set[_Kind] = set()
         self._real: set[_Kind] = set()  # what needs no GPU
         self._on_gpus: dict[_Kind, dict[str, str]] = {}  # the device of each node, by name; "" for all of them
-        self._handlers: dict[_Kind, tuple[int, dict[str, str]]] = {}  # its program, and what is around all calls
         self._latest: dict[tuple[Any, ...], Any] = {}  # results by kind and types of the inputs
         self._cpu = CpuFunctions(parts.functions)
         self._one_op = OneOpFunctions()
@@ -159,24 +158,9 @@ class FunctionCalls:
         return self._values(kind, inputs, attempt)
 
     def _run_known(self, kind: _Kind, inputs: Sequence[Any], call: Call) -> Any:
-        if kind in self._handlers:
-            self._note_handlers(kind)
         if kind in self._on_gpus:
             return self._compute(kind, inputs)
         return self._values(kind, inputs, self._place(kind, inputs, call))
-
-    def _keep_handlers(self, kind: _Kind, program: int, handlers: dict[str, str]) -> None:
-        if handlers:
-            self._handlers[kind] = program, handlers
-
-    def _note_handlers(self, kind: _Kind) -> None:
-        """Tell of the errors that the program caught of an earlier call of a function, and would not of this one."""
-        program, earlier = self._handlers[kind]
-        now = find_handlers(self._lines)
-        kept = {code: at for code, at in earlier.items() if code in now}
-        if len(kept) < len(earlier):
-            self._recorder.event("handlers", program=program, handlers=kept)
-            self._keep_handlers(kind, program, kept)
 
     def _place(self, kind: _Kind, inputs: Sequence[Any], call: Call) -> _Attempt:
         """Make TensorFlow place a function; run it only if it is known to need no GPU."""
@@ -295,7 +279,7 @@ class FunctionCalls:
         self.devices.tell()
         graph, names = self._functions.library(kind.function)
         self._functions.write_notes(names)
-        handlers, owner = find_handlers(self._lines), self._owners.find()
+        owner = self._owners.find()
         number = self._recorder.program(
             graph,
             name=shown,
@@ -314,9 +298,8 @@ class FunctionCalls:
             log=[[line.node.name, line.node.op, line.node.device] for line in placed],
             refused=None if error is None else self._recorder.refusal(code_name(find_code(error)), error.message),
             devices=self._describe_devices(kind, inputs),
-            handlers=handlers,
+            handlers=find_handlers(self._lines),
         )
-        self._keep_handlers(kind, number, handlers)
         self._partitionings.record(number, start, thread=placed[0].thread if placed else None)
 
     def _describe_devices(self, kind: _Kind, inputs: Sequence[Any]) -> list[dict[str, Any]]:
@@ -376,8 +359,8 @@ class FunctionCalls:
         self.devices.tell()
         node, names = make_compiled_call(kind.function, shown), self._functions.reached(kind.function)
         self._functions.write_notes(names)
-        handlers, owner = find_handlers(self._lines), self._owners.find()
-        number = self._recorder.program(
+        owner = self._owners.find()
+        self._recorder.program(
             self._functions.graph_of_call(node, names),
             name=shown,
             role=self._owners.name_call(shown),
@@ -396,9 +379,8 @@ class FunctionCalls:
             refused=None if error is None else self._recorder.refusal(code_name(find_code(error)), error.message),
             devices=self._describe_devices(kind, inputs),
             asked=is_asked,
-            handlers=handlers,
+            handlers=find_handlers(self._lines),
         )
-        self._keep_handlers(kind, number, handlers)
         self._limit.is_new(shown)
 
     def _make_up(self, name: str, inputs: Sequence[Any], devices: dict[str, str]) -> list[Any]:
