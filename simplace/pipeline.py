@@ -63,6 +63,8 @@ def place_program(
     has been looked up. A placement that TensorFlow would refuse comes back as such.
     """
     program = program.with_soft_placement(program.soft_placement if soft_placement is None else soft_placement)
+    if program.runs_unplaced:
+        program = replace(program, arg_devices=(program.scope,) * len(program.arg_devices))
     soft, default, instantiated = program.soft_placement, None, program
     if program.caller is not None and program.caller.rewrites:
         instantiated = replace(program, graph=rewrite_functions(program.graph, program.caller.rewrites))

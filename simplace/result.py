@@ -68,6 +68,11 @@ class Placed:
         return self.agreement is None and self.placement.program.kind in ("compiled", "dataset", "call")
 
     @property
+    def runs_unplaced(self) -> bool:
+        """Return whether a kernel runs the function whole on its own device, so that there is nothing to compare."""
+        return self.agreement is None and self.placement.program.runs_unplaced
+
+    @property
     def ops(self) -> int:
         """Return how many ops the program has: the placed nodes, and those that XLA compiles."""
         return len(self.placement.decisions) + sum(len(cluster.ops) for cluster in self.clusters)
@@ -252,14 +257,17 @@ class Result:
 
     @property
     def works_eagerly(self) -> bool:
-        """Return whether all work is done outside of functions: what functions there are initialize variables."""
-        return self.eager is not None and all(placed.is_initializer for placed in self.programs)
+        """Return whether all work is done outside of functions of the user's but what initializes variables."""
+        return self.eager is not None and all(
+            placed.is_initializer or placed.placement.program.is_internal for placed in self.programs
+        )
 
     def largest(self) -> Placed:
         """Return the program that does the work; raise `SimplaceError` where there is none.
 
         It is the one with the most ops that compute, the first of several; a function of a dataset, or else one that
-        only initializes variables, if there is no other. A function's first call is not, where others follow.
+        only initializes variables, or that TensorFlow made for the user's ops, if there is no other. A function's first
+        call is not, where others follow.
         """
         if not self.programs:
             what = "all of it ran outside of functions, op by op" if self.eager is not None else "nothing was placed"
@@ -273,6 +281,7 @@ class Result:
         def rank(placed: Placed) -> tuple[bool, bool, int, int]:
             program = placed.placement.program
             is_step = not placed.is_initializer and not (placed.is_first_call and program.owner in called)
+            is_step = is_step and not program.is_internal
             return (is_step, program.kind != "dataset", placed.work, placed.ops)
 
         return sorted(self.programs, key=rank, reverse=True)

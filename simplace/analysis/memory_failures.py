@@ -58,4 +58,5 @@ def _describe(memory: StepMemory, use: MemoryUse) -> OutOfMemory:
         use.limit + memory.others[use.device].size,
         memory.batch,
         memory.largest_batch,
+        caught_at=placement.program.catches(*OutOfMemory.codes),
     )

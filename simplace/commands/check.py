@@ -33,7 +33,6 @@ def _run_check(options: argparse.Namespace) -> int:
     from simplace import api
     from simplace.checks.verdicts import list_not_compared, of_agreement, of_failure
     from simplace.views.text import eager_tables, summary, tables
-    from simplace.views.text.lines import wrap_line
     from viz import to_text
     from viz.names import visible
 
@@ -53,8 +52,8 @@ def _run_check(options: argparse.Namespace) -> int:
     if predicted := summary.failure_lines(result, terminal.find_width(sys.stdout)):
         output.print_text(f"{predicted}\n")
     demanded = judging.judge_result(result, requirements, sys.stdout)
-    for remark in result.remarks:
-        output.print_text(wrap_line(f"note: {remark}", terminal.find_width(sys.stdout)))
+    for note in summary.note_lines(result, terminal.find_width(sys.stdout)):
+        output.print_text(note)
     output.print_text(summary.agreement_line(result, f"the log {options.log}" if options.log else ""))
     if copies := summary.copies_line(result):
         output.print_text(copies)

@@ -42,12 +42,16 @@ def _examine_target(options: argparse.Namespace) -> int:
     from simplace.exports.finding_verdicts import list_verdicts
     from simplace.importers.target import parse_target
     from simplace.views.text.doctor_report import doctor_report
+    from simplace.views.text.summary import note_lines
 
     judging.check_writable(options)
     with show_progress() as stage:
         result = place(options.target, words.read_settings(options, stage))
     findings = result.diagnose()
-    output.print_text(doctor_report(findings, f"{result.target} on {result.devices}", terminal.find_width(sys.stdout)))
+    width = terminal.find_width(sys.stdout)
+    output.print_text(doctor_report(findings, f"{result.target} on {result.devices}", width))
+    for note in note_lines(result, width):
+        output.print_text(f"\n{note}")
     verdict = judge_step(result)
     if verdict:
         output.print_text(f"\n{verdict}")
@@ -60,4 +64,4 @@ def _examine_target(options: argparse.Namespace) -> int:
     judging.write_reports(options, found)
     if result.failure:
         return output.report_error(result.failure)
-    return int(any(finding.level != "note" for finding in findings))
+    return int(any(finding.severity != "note" for finding in findings))

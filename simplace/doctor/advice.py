@@ -12,7 +12,7 @@ from simplace.doctor.cost_advice import COST_ADVICE, COST_TITLES
 from simplace.explain import failures as fails
 from simplace.explain import findings as about
 from simplace.explain.eager_findings import EagerCopiesEachTime, state_copies
-from simplace.explain.finding import Failure, Finding
+from simplace.explain.finding import Failure, Finding, state_caught
 from simplace.explain.finding_lines import state_idle
 
 _MIB = 1 << 20
@@ -54,6 +54,8 @@ TITLES: dict[type[Finding], str] = {
 def advise_on_finding(finding: Finding) -> Advice:
     """Return the text of one finding."""
     said = _SENTENCES[type(finding)](finding)
+    if caught := state_caught(finding):
+        said = replace(said, what=f"{said.what} {caught}")
     return replace(said, error=finding.error) if isinstance(finding, Failure) else said
 
 

@@ -72,8 +72,9 @@ def _find_refused_programs(patient: Patient) -> Iterator[Finding]:
         at = placed.placement.notes(refusal.node).at if refusal.node >= 0 else ""
         message = refusal.message.split("\nColocation Debug Info")[0].splitlines()[0]
         yield found.ProgramRefused(
-            at, placed.title, nodes, message, " ".join(map(str, state_conflict(placed.placement)))
-        )
+            at, placed.title, nodes, message, " ".join(map(str, state_conflict(placed.placement))),
+            caught_at=placed.placement.program.catches(refusal.code),
+        )  # fmt: skip
 
 
 def _find_failures(patient: Patient) -> Iterator[Finding]:
@@ -207,7 +208,7 @@ def _find_retraced(patient: Patient) -> Iterator[Finding]:
     traces: dict[tuple[str, str, int], list[tuple[set[str], list[Program]]]] = {}
     for placed in patient.result:
         program = placed.placement.program
-        if program.kind in ("function", "compiled"):
+        if program.kind in ("function", "compiled") and not program.is_internal:
             _add_trace(traces.setdefault((program.name, program.role, program.owner), []), program)
     for (name, role, _), programs in ((key, one) for key, each in traces.items() for _, one in each):
         is_compiled = all(program.kind == "compiled" for program in programs)

@@ -120,7 +120,10 @@ def find_refused_ops(eager: PlacedEager) -> Iterator[RefusedOp]:
             other = _resource_elsewhere(each, bound, eager) if bound else ""
             home, elsewhere = (_short(eager, device) if device else "" for device in (bound, other))
             error = refusal.message.splitlines()[0]
-            yield RefusedOp(each.op.at, EAGER_OPS, (each.name,), error, each.op.op, home, elsewhere)
+            yield RefusedOp(
+                each.op.at, EAGER_OPS, (each.name,), error, each.op.op, home, elsewhere,
+                caught_at=each.op.handlers.get(refusal.code),
+            )  # fmt: skip
 
 
 def _resource_elsewhere(each: PlacedOp, device: str, eager: PlacedEager) -> str:

@@ -7,7 +7,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import ClassVar
 
 from simplace.explain.copy_tensor import UncopiedVariant, find_uncopied_variants
@@ -29,6 +29,8 @@ class XlaOtherDevice(Failure):
 
     rule: ClassVar[str] = "xla-other-device"
     title: ClassVar[str] = "XLA reads another device"
+    codes: ClassVar[tuple[str, ...]] = ("INVALID_ARGUMENT",)
+    is_foretold: ClassVar[bool] = True
     call: str
     home: str
     device: str
@@ -42,6 +44,8 @@ class NotCompilable(Failure):
 
     rule: ClassVar[str] = "not-compilable"
     title: ClassVar[str] = "XLA cannot compile"
+    codes: ClassVar[tuple[str, ...]] = ("INVALID_ARGUMENT",)
+    is_foretold: ClassVar[bool] = True
     op: str
     call: str
 
@@ -52,6 +56,7 @@ class NotCopied(Failure):
 
     rule: ClassVar[str] = "not-copied"
     title: ClassVar[str] = "cannot be copied"
+    codes: ClassVar[tuple[str, ...]] = ("INTERNAL",)
     content: str
     device: str
 
@@ -91,6 +96,8 @@ class XlaRefuses(Failure):
 
     rule: ClassVar[str] = "xla-refuses"
     title: ClassVar[str] = "XLA refuses"
+    codes: ClassVar[tuple[str, ...]] = ("INVALID_ARGUMENT", "UNIMPLEMENTED")
+    is_foretold: ClassVar[bool] = True
     call: str
 
 
@@ -122,6 +129,8 @@ class OutOfMemory(Failure):
 
     rule: ClassVar[str] = "out-of-memory"
     title: ClassVar[str] = "out of memory"
+    codes: ClassVar[tuple[str, ...]] = ("RESOURCE_EXHAUSTED",)
+    is_foretold: ClassVar[bool] = True
     device: str
     needed: int
     limit: int
@@ -131,10 +140,11 @@ class OutOfMemory(Failure):
 
 def find_failures(placement: Placement) -> list[Failure]:
     """List what fails of a placement when it runs, in the order in which TensorFlow comes to it."""
-    return [
+    found = (
         *read_elsewhere(placement), *uncompilable_ops(placement), *uncopied_variants(placement),
         *missing_partners(placement),
-    ]  # fmt: skip
+    )  # fmt: skip
+    return [replace(failure, caught_at=placement.program.catches(*failure.codes)) for failure in found]
 
 
 def read_elsewhere(placement: Placement) -> Iterator[XlaOtherDevice]:
@@ -193,7 +203,9 @@ def missing_partners(placement: Placement) -> Iterator[NoPartner]:
 
 def format_failure(failure: Failure) -> str:
     """Return a failure as one line of text, with the user's line and TensorFlow's words."""
-    at = f" ({failure.source})" if failure.source else ""
+    caught = f"caught at {failure.caught_at}" if failure.caught_at else "caught" * (failure.caught_at is not None)
+    where = ", ".join(filter(None, (failure.source, caught)))
+    at = f" ({where})" if where else ""
     match failure:
         case XlaOtherDevice():
             return (

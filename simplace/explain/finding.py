@@ -30,7 +30,8 @@ class Finding:
     """Record of where a finding is: the user's line ("" unknown), the program and the nodes concerned (() for none).
 
     `rule` is stable, `title` a phrase for it. A kind that `is_harmless` by itself matters only where it costs
-    something.
+    something. `caught_at` is the line of the program's `except` that takes the error of a finding, so that the program
+    goes on, "" for one that is not known; None where nothing takes it.
     """
 
     rule: ClassVar[str] = ""
@@ -41,14 +42,36 @@ class Finding:
     program: str
     nodes: tuple[str, ...]
     cost: StepCost = field(default=NO_COST, compare=False, kw_only=True)
+    caught_at: str | None = field(default=None, kw_only=True)
+
+    @property
+    def severity(self) -> Level:
+        """Return the level of this finding: an error that the program catches is a note."""
+        return self.level if self.caught_at is None else "note"
 
 
 @dataclass(frozen=True, slots=True)
 class Failure(Finding):
-    """TensorFlow places this, and fails when it runs it: with the words `error`, as far as they are known before."""
+    """TensorFlow places this, and fails when it runs it: with the words `error`, as far as they are known before.
+
+    `codes` are the status codes that the error may have, () for what is no error of a call, such as waiting forever.
+    What `is_foretold` alone is computed in the run, so that the program does not see the error there.
+    """
 
     level: ClassVar[Level] = "error"
+    codes: ClassVar[tuple[str, ...]] = ()
+    is_foretold: ClassVar[bool] = False
     error: str = field(compare=False)
+
+
+def state_caught(finding: Finding) -> str:
+    """Return in a sentence that the program catches a finding's error, "" where it does not."""
+    if finding.caught_at is None:
+        return ""
+    at = f" at {finding.caught_at}" if finding.caught_at else ""
+    is_foretold = isinstance(finding, Failure) and finding.is_foretold
+    then = "what it does then was not run, since the call was computed" if is_foretold else "it goes on"
+    return f"The program catches this error{at}; {then}."
 
 
 def name_page(rule: str, family: str = "doctor") -> str:

@@ -90,7 +90,7 @@ def _find_far(costs: CopyCosts, sent: Communication) -> Iterator[Finding]:
 
 def rank_findings(found: Iterable[Finding]) -> list[Finding]:
     """Sort findings: errors, then the dearest first, then those without a cost, what is harmless last; ties stay."""
-    return sorted(found, key=lambda one: (one.level != "error", one.is_harmless, -one.cost.seconds))
+    return sorted(found, key=lambda one: (one.severity != "error", one.is_harmless, -one.cost.seconds))
 
 
 def is_folded(finding: Finding) -> bool:

@@ -26,6 +26,7 @@ def _report_failure(failure: Failure) -> dict[str, Any]:
         "nodes": list(failure.nodes),
         "text": said.what,
         "error": failure.error,
+        "caught_at": failure.caught_at,
         "why": said.why,
         "instead": said.instead,
     }

@@ -14,7 +14,7 @@ def report_findings(findings: Iterable[Finding]) -> list[dict[str, Any]]:
     return [
         {
             "rule": one.rule,
-            "level": one.level,
+            "level": one.severity,
             "title": one.title,
             "source": one.source,
             "nodes": list(one.nodes),

@@ -21,7 +21,7 @@ def describe_problem(finding: Finding) -> Problem:
     said = advise_on_finding(finding)
     node = finding.nodes[0] if finding.nodes else ""
     message = f"{said.what} {said.why} {said.instead}"
-    return Problem(describe_rule(type(finding)), finding.level, message, finding.program, node, finding.source)
+    return Problem(describe_rule(type(finding)), finding.severity, message, finding.program, node, finding.source)
 
 
 def list_verdicts(findings: Sequence[Finding]) -> tuple[Verdict, ...]:

@@ -31,6 +31,7 @@ IDENTITIES = _with_ref("Identity")
 METADATA = frozenset({"Size", "Shape", "Rank"})
 PARTITIONED_CALLS = frozenset({"PartitionedCall", "StatefulPartitionedCall"})
 MUST_COMPILE = "_XlaMustCompile"  # the attribute of functions, and of calls, that XLA compiles whole
+INTS_ON_DEVICE = "experimental_ints_on_device"  # that of functions whose int32 are in the memory of their device
 SYMBOLIC_GRADIENT = "SymbolicGradient"
 IFS = frozenset({"If", "StatelessIf"})
 CASES = frozenset({"Case", "StatelessCase"})

@@ -14,11 +14,9 @@ from simplace.errors import TargetError
 from simplace.graph.builder import CONTROL, GraphBuilder, Node
 from simplace.graph.dtypes import DataType, base_type
 from simplace.graph.node_def import FuncRef, FunctionDef, NodeDef
-from simplace.graph.op_kinds import is_arg, is_retval
+from simplace.graph.op_kinds import INTS_ON_DEVICE, is_arg, is_retval
 from simplace.lowering.graph_constructor import NodeDraft, assemble_graph, wrong_input_count
 from simplace.lowering.op_signatures import Signatures
-
-_INTS_ON_DEVICE = "experimental_ints_on_device"
 
 # What a name in the body stands for: the drafts and output slots of its tensors, in order.
 Tensors = list[tuple[int, int]]
@@ -47,7 +45,7 @@ def instantiate_function(function: FunctionDef, attrs: Mapping[str, Any], signat
     for a body that refers to something it does not have.
     """
     _refuse_unknown_types(function)
-    on_device = bool(function.attrs.get(_INTS_ON_DEVICE) or attrs.get(_INTS_ON_DEVICE))
+    on_device = bool(function.attrs.get(INTS_ON_DEVICE) or attrs.get(INTS_ON_DEVICE))
     drafts = _argument_drafts(function, on_device)
     tensors = _argument_names(function)
     names = {arg.name: i for i, arg in enumerate(function.inputs)}

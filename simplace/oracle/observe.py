@@ -25,6 +25,7 @@ from simplace.kernels.installed import installed_version
 from simplace.machine.machine import Machine
 from simplace.oracle import allocation_lines, plugin, protocol
 from simplace.oracle.cache import find_file, keep_file
+from simplace.oracle.caught_errors import settle_handlers
 from simplace.oracle.eager_attrs import read_attrs
 from simplace.oracle.launch import Child, Start, start_as_chosen
 from simplace.oracle.log_blocks import cut_log
@@ -212,7 +213,8 @@ def _last_words(request: Request) -> str:
 
 
 def _read_answer(request: Request, ended: EarlyEnd | None) -> Observation:
-    events = list(_add_devices(list(_read_events(Path(request.directory, protocol.EVENTS)))))
+    told = list(_add_devices(list(_read_events(Path(request.directory, protocol.EVENTS)))))
+    events = settle_handlers(told, is_script=request.mode == "script")
     of_kind: dict[str, list[Mapping[str, Any]]] = {}
     for event in events:
         of_kind.setdefault(event["kind"], []).append(event)
@@ -340,6 +342,7 @@ def _read_program(
         name=event["name"],
         role=event.get("role", ""),
         owner=event.get("owner", 0),
+        is_internal=event.get("is_internal", False),
         at=event.get("at", ""),
         kind=event["program_kind"],
         graph=graph_def.parse_graph_def((directory / event["graph"]).read_bytes(), is_ours=True),
@@ -357,6 +360,7 @@ def _read_program(
         caller=Caller(**event["caller"]) if "caller" in event else None,
         given_shapes=given.get(event.get("graph_notes", first), ()),
         feeds=feeds.get(first, frozenset()),
+        handlers=event.get("handlers", {}),
     )
     refused = ObservedRefusal(**event["refused"]) if event["refused"] else None
     devices = tuple(_read_device(each) for each in event.get("devices", ()))
@@ -393,6 +397,7 @@ def _eager_op(
             read_attrs(event["attrs"]),
             inputs,
             event["library"],
+            event["handlers"],
         ),
         tuple(LoggedNode(*line) for line in event["log"]),
         event["device"],

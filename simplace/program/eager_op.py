@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 from simplace.graph.dtypes import DataType
 from simplace.graph.node_def import AttrValue
@@ -30,7 +30,7 @@ class EagerOp:
 
     `scope` is the device scope around it as a device name, "" without one. `attrs` are those that decide which kernel
     runs, and the types of its inputs and outputs. `library` is what makes the op for the user's line, such as "keras",
-    "" where the line itself asks for it.
+    "" where the line itself asks for it. `handlers` is, for an op that was refused, as of a `Program`.
     """
 
     op: str
@@ -40,3 +40,4 @@ class EagerOp:
     attrs: Mapping[str, AttrValue]
     inputs: tuple[EagerInput, ...] = ()
     library: str = ""
+    handlers: Mapping[str, str] = field(default_factory=dict)

@@ -8,6 +8,7 @@ from typing import Literal
 
 from simplace.devices.device_name import DeviceName
 from simplace.graph.node_def import GraphDef, Shape
+from simplace.graph.op_kinds import INTS_ON_DEVICE
 
 EAGER_OPS = "eager ops"  # what stands for the name of a program where ops ran outside of any
 Kind = Literal["function", "session", "graph", "compiled", "dataset", "call", "eager"]
@@ -122,7 +123,8 @@ class Program:
     dataset's, or a call that was not inlined.
     `role` is what the function is to its user where the name does not say it, such as "fit, train step" of Keras, ""
     for any other; `owner` numbers the `tf.function` that it is a trace of, 0 where that is not known; `at` is the
-    user's line of the first call. `label` tells the program from all others of a run, "" where its name does.
+    user's line of the first call; `is_internal` tells that TensorFlow made that function, and calls it, for the user's
+    ops. `label` tells the program from all others of a run, "" where its name does.
     `arg_devices` holds a full device name per function input. `scope` is the device scope around the call, as a device
     name, "" without one. `soft_placement` is what the program set.
     `notes` maps a function's name ("" for the graph itself) to notes by node name.
@@ -136,6 +138,8 @@ class Program:
     from them stands in `notes`.
     `runs` are those that happened of a session, each kind once, in the order of the first.
     `feeds` are the functions of the datasets outside of the graph that its arguments come from.
+    `handlers` has by status code the user's line of the `except` that takes an error of that code from the first call,
+    so that the program goes on; "" where it went on after its refusal in a way that is not known.
     `pins` are requests to suppose; with any, this is a what-if and not what the program says.
     """
 
@@ -157,11 +161,13 @@ class Program:
     caller: Caller | None = None
     role: str = ""
     owner: int = 0
+    is_internal: bool = False
     at: str = ""
     label: str = ""
     given_shapes: tuple[tuple[str, Shape], ...] = ()
     runs: tuple[ObservedRun, ...] = ()
     feeds: frozenset[Feed] = frozenset()
+    handlers: Mapping[str, str] = field(default_factory=dict)
 
     @property
     def title(self) -> str:
@@ -174,9 +180,23 @@ class Program:
         return self.inlining or self.kind == "function"
 
     @property
+    def runs_unplaced(self) -> bool:
+        """Return whether a dataset's kernel runs the function whole on its own device: TensorFlow does not place it.
+
+        So it is with functions that keep integers there (`FunctionMetadata::Create` of captured_function.cc), such as
+        those by which a strategy's datasets take elements over to a GPU.
+        """
+        function = self.graph.library.get(self.function or "")
+        return self.kind == "dataset" and function is not None and function.attrs.get(INTS_ON_DEVICE) is True
+
+    @property
     def is_called(self) -> bool:
         """Return whether a function is called, so that what requests no device goes to that of the call."""
         return self.function is not None or self.kind == "compiled"
+
+    def catches(self, *codes: str) -> str | None:
+        """Return the line of the `except` that takes errors of all these codes, "" unknown; None if there is none."""
+        return self.handlers[codes[0]] if codes and all(code in self.handlers for code in codes) else None
 
     def with_soft_placement(self, soft: bool) -> Program:
         """Return the same program with soft placement on or off."""

@@ -8,6 +8,10 @@ from textwrap import dedent
 import pytest
 
 import simplace
+from simplace.checks.verdicts import of_agreement
+from simplace.graph.function_names import shown_name
+from simplace.machine.machine import Machine
+from simplace.oracle.observe import observe_script
 from simplace.views.text.summary import agreement_line, coverage_line, write_title
 
 pytestmark = [pytest.mark.tf, pytest.mark.usefixtures("forked")]
@@ -117,6 +121,28 @@ def test_every_op_that_calls_functions(write, machine) -> None:
         "group by window window size function", "generator init function", "generator next function",
         "generator finalize function",
     }  # fmt: skip
+
+
+def test_what_a_kernel_runs_whole_is_on_its_device_and_not_placed(write) -> None:
+    write("""\
+        import tensorflow as tf
+        strategy = tf.distribute.MirroredStrategy()
+        rows = strategy.experimental_distribute_dataset(tf.data.Dataset.from_tensor_slices(tf.ones([8, 2])).batch(4))
+        for each in rows:
+            print(strategy.experimental_local_results(each)[1].shape)
+    """)
+    observed = observe_script("model.py", (), Machine(gpus=2))
+    logged = {shown_name(graph.function) for graph in observed.logged.graphs}
+    assert {"_remote_init_func", "_remote_next_func", "_remote_finalize_func"} & logged == {
+        "_remote_init_func", "_remote_finalize_func",
+    }  # fmt: skip
+    result = simplace.check("model.py", "cpu:1,gpu:2")
+    unplaced = [placed for placed in result if placed.runs_unplaced]
+    assert [placed.title for placed in unplaced] == ["_remote_next_func", "_remote_next_func #2"]
+    assert [set(devices(result, placed.title).values()) for placed in unplaced] == [{"GPU:0"}, {"GPU:1"}]
+    assert write_title(unplaced[0]).endswith("8 nodes on its device, without placement, soft placement on")
+    assert (result.agrees, result.coverage.missing) == (True, ())
+    assert "_remote_next_func" not in {verdict.program for verdict in of_agreement(result)}
 
 
 @pytest.mark.parametrize("machine", ["cpu:1", "cpu:1,gpu:2"])

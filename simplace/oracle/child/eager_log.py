@@ -19,6 +19,7 @@ import tensorflow as tf
 from simplace.oracle.child import eager_device, kernel_types
 from simplace.oracle.child.context_devices import ContextDevices
 from simplace.oracle.child.devices import computes_nothing
+from simplace.oracle.child.error_handlers import find_handlers
 from simplace.oracle.child.failures import code_name, find_code, is_rejection
 from simplace.oracle.child.recorder import LogFile, Recorder
 from simplace.oracle.child.source_lines import SourceLines
@@ -190,6 +191,7 @@ class EagerLog:
                 log=[[line.node.name, line.node.op, line.node.device] for line in attempt.placed],
                 device=attempt.device,
                 refused=refusal and self._recorder.refusal(code_name(find_code(refusal)), refusal.message),
+                handlers=find_handlers(self._lines) if refusal else {},
             )
 
     def report(self) -> None:

@@ -144,7 +144,7 @@ class EagerExecution:
             if not all(isinstance(tensor, ops.EagerTensor) for tensor in inputs):
                 return run()  # a tensor of a graph, which TensorFlow refuses
             if self._custom.takes(device or "", inputs):
-                return run()
+                return self._custom.run(op, run)
             if op.startswith("__") or kernel_types.find_op_def(op) is None:
                 is_function = context.context().has_function(op)  # TensorFlow refuses what is neither
                 return self._call(op, inputs, device or "", run) if is_function else run()

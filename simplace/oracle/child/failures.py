@@ -21,6 +21,11 @@ _REJECTION = re.compile(
 )
 
 
+def list_codes() -> list[tuple[int, str]]:
+    """List TensorFlow's status codes and their names, but for that of success."""
+    return [(number, name) for number, name in sorted(_CODES.items()) if number]
+
+
 def code_name(code: int) -> str:
     """Return the name of a status code.
 

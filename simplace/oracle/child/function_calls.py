@@ -19,6 +19,7 @@ from simplace.oracle.child.boundary import forget_frames, raise_as_theirs
 from simplace.oracle.child.cpu_functions import CpuFunctions, explain_lack, lacks_kernel
 from simplace.oracle.child.devices import computes_nothing, describe_remote
 from simplace.oracle.child.empty_resources import has_resources, replace_resources
+from simplace.oracle.child.error_handlers import find_handlers
 from simplace.oracle.child.failures import FAILURES, code_name, find_code, is_rejection
 from simplace.oracle.child.function_owners import FunctionOwners
 from simplace.oracle.child.functions import CapturedOutput, make_compiled_call
@@ -278,11 +279,13 @@ class FunctionCalls:
         self.devices.tell()
         graph, names = self._functions.library(kind.function)
         self._functions.write_notes(names)
+        owner = self._owners.find()
         number = self._recorder.program(
             graph,
             name=shown,
             role=self._owners.name_call(shown),
-            owner=self._owners.find().number,
+            owner=owner.number,
+            is_internal=owner.is_internal,
             at=self._lines.of_frames(),
             program_kind="function",
             function=kind.function,
@@ -295,6 +298,7 @@ class FunctionCalls:
             log=[[line.node.name, line.node.op, line.node.device] for line in placed],
             refused=None if error is None else self._recorder.refusal(code_name(find_code(error)), error.message),
             devices=self._describe_devices(kind, inputs),
+            handlers=find_handlers(self._lines),
         )
         self._partitionings.record(number, start, thread=placed[0].thread if placed else None)
 
@@ -355,11 +359,13 @@ class FunctionCalls:
         self.devices.tell()
         node, names = make_compiled_call(kind.function, shown), self._functions.reached(kind.function)
         self._functions.write_notes(names)
+        owner = self._owners.find()
         self._recorder.program(
             self._functions.graph_of_call(node, names),
             name=shown,
             role=self._owners.name_call(shown),
-            owner=self._owners.find().number,
+            owner=owner.number,
+            is_internal=owner.is_internal,
             at=self._lines.of_frames(),
             program_kind="compiled",
             function=None,
@@ -373,6 +379,7 @@ class FunctionCalls:
             refused=None if error is None else self._recorder.refusal(code_name(find_code(error)), error.message),
             devices=self._describe_devices(kind, inputs),
             asked=is_asked,
+            handlers=find_handlers(self._lines),
         )
         self._limit.is_new(shown)
 

@@ -10,18 +10,25 @@ from weakref import WeakKeyDictionary
 
 from simplace.oracle.child.keras_calls import name_keras_call
 from simplace.oracle.child.source_lines import SourceLines
-from simplace.oracle.child.tf_private import polymorphic_function
+from simplace.oracle.child.tf_private import polymorphic_function, traceback_utils, tracing_compilation
 from simplace.program.program import FIRST_CALL
 
 _CALL = polymorphic_function.Function._call.__code__
+_DIRECT_CALL = tracing_compilation.call_function.__code__  # of a function that is no `tf.function`
+_AROUND = (_CALL.co_filename, getattr(traceback_utils, "__file__", ""))  # between a call and who makes it
 
 
 @dataclass(frozen=True, slots=True)
 class Owner:
-    """Record of a `tf.function`: a number, 0 for none, and the name of what it was made of."""
+    """Record of a `tf.function`: a number, 0 for none, and the name of what it was made of.
+
+    `is_internal` tells that it is made of TensorFlow's own code and called by it, as for gradients in forward mode
+    (forwardprop.py).
+    """
 
     number: int = 0
     name: str = ""
+    is_internal: bool = False
 
 
 class FunctionOwners:
@@ -43,6 +50,8 @@ class FunctionOwners:
         while frame is not None and not self._lines.is_of_user(frame.f_code):
             if frame.f_code is _CALL:
                 return self._describe(frame)
+            if frame.f_code is _DIRECT_CALL and not self._is_in_call(frame):
+                return Owner(is_internal=self._is_called_by_tensorflow(frame))
             frame = frame.f_back
         return Owner()
 
@@ -60,4 +69,15 @@ class FunctionOwners:
         if key not in self._numbers:
             self._numbers[key] = self._next
             self._next += 1
-        return Owner(self._numbers[key], function.name)
+        is_internal = isinstance(code, CodeType) and self._lines.is_of_tensorflow(code)
+        return Owner(self._numbers[key], function.name, is_internal and self._is_called_by_tensorflow(frame))
+
+    @staticmethod
+    def _is_in_call(call: FrameType) -> bool:
+        return call.f_back is not None and call.f_back.f_code.co_filename == _CALL.co_filename
+
+    def _is_called_by_tensorflow(self, call: FrameType) -> bool:
+        frame = call.f_back
+        while frame is not None and frame.f_code.co_filename in _AROUND:
+            frame = frame.f_back
+        return frame is not None and self._lines.is_of_tensorflow(frame.f_code)

@@ -147,6 +147,15 @@ class Functions:
                 if is_open(shapes):
                     self._open[name] = shapes
 
+    def copy_notes(self, name: str, made: str) -> None:
+        """Write the lines of a function's nodes for one that was made of it, whose nodes are named after them."""
+        graph = self._graphs.get(name)
+        if graph is None or not self._recorder.wants_notes(made):
+            return
+        notes = note_function(self.definition(name), graph, self._lines)
+        found = {node.name: _find_by_scope(node.name, notes) for node in self.definition(made).node_def}
+        self._recorder.notes(made, {node: [*note[:2], []] for node, note in found.items() if note}, {})
+
     def leaves_open(self, name: str, node: str) -> bool:
         """Return whether the shape of some output of a node of a function was left open when it was traced."""
         return is_open({node: self._open.get(name, {}).get(node, ())})
@@ -188,6 +197,13 @@ class Functions:
             CapturedOutput(out.dtype, out.shape, places.get(_find_origin(out).name), optionals.get(out.name))
             for out in graph.outputs[:count]
         )
+
+
+def _find_by_scope(name: str, notes: dict[str, Any]) -> Any:
+    """Return the note of a node, or else of the innermost scope that is called as a node is."""
+    while name and name not in notes:
+        name = name.rpartition("/")[0]
+    return notes.get(name)
 
 
 def note_function(definition: Any, graph: Any, lines: SourceLines) -> dict[str, Any]:

@@ -98,7 +98,8 @@ class PythonFacts:
     def _judge_scope(self, name: str) -> None:
         wanted = tf.DeviceSpec.from_string(name)
         devices = context.context().devices()
-        if any(eager_device.fits_spec(wanted, tf.DeviceSpec.from_string(each)) for each in devices):
+        is_there = any(eager_device.fits_spec(wanted, tf.DeviceSpec.from_string(each)) for each in devices)
+        if is_there or context.context().is_custom_device(name):
             self._existing.add(name)
         elif at := self._lines.here():
             self._tell("scope without device", at, requested=name)

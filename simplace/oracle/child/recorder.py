@@ -62,6 +62,14 @@ class Recorder:
         """Return whether an exception is TensorFlow's refusal of a recorded program."""
         return isinstance(error, Exception) and any(status in text_of(error) for status in self._refusals)
 
+    def uncaught(self, error: BaseException) -> None:
+        """Append the text of an error that the program did not catch, and of those that it was handling meanwhile."""
+        texts: dict[int, str] = {}
+        while error is not None and id(error) not in texts:
+            texts[id(error)] = text_of(error)
+            error = error.__context__  # type: ignore[assignment]
+        self.event("uncaught", text="\n".join(texts.values()))
+
     def program(self, graph: bytes, **fields: Any) -> int:
         """Append a program and write its serialized GraphDef beside the events; return its number."""
         with self._turn:  # the events of programs stand in the order of their numbers, whichever thread runs them

@@ -37,6 +37,7 @@ from simplace.oracle.child.function_calls import FunctionCalls
 from simplace.oracle.child.functions import Functions
 from simplace.oracle.child.layer_makers import LayerMakers
 from simplace.oracle.child.layer_scopes import watch_layer_scopes
+from simplace.oracle.child.mesh_functions import MeshFunctions
 from simplace.oracle.child.partition_graphs import PartitionGraphs
 from simplace.oracle.child.python_facts import PythonFacts
 from simplace.oracle.child.reached_functions import ReachedFunctions
@@ -95,7 +96,7 @@ def run_request(request: Request) -> int:
     eager_log = EagerLog(recorder, log, lines, seen) if is_watched else None
     datasets = DatasetFunctions(functions, recorder, lines, calls)
     feeds = DatasetFeeds(recorder)
-    custom = CustomDevices(recorder, lines)
+    custom = CustomDevices(MeshFunctions(parts, calls))
     custom.watch()
     eager = EagerExecution(calls, datasets, feeds, custom, eager_log, emulate=bool(request.plugin))
     if tf_private.is_complete(tf_names.CLUSTERS):
@@ -163,6 +164,7 @@ def _run_script(request: Request, recorder: Recorder) -> None:
 def _describe_failure(
     error: BaseException, request: Request, recorder: Recorder, lines: SourceLines, limit: CallLimit
 ) -> dict[str, Any] | None:
+    recorder.uncaught(error)
     if recorder.is_refusal(error):
         if request.mode == "script":
             recorder.remark("The program ended at the refusal, since it does not handle it.")

@@ -125,6 +125,7 @@ def tell_of_thread(thread: Any, lines: SourceLines, recorder: Recorder) -> None:
     if is_own(error):
         recorder.event("failure", **own_failure_of(error))
         return
+    recorder.uncaught(error)
     name = thread.thread.name if thread.thread is not None else "<unknown>"
     print(f"Exception in thread {name}:\n{_format_traceback(error, lines)}", file=sys.stderr)
     recorder.remark(f"The thread {name} ended with {_format_line(error, lines)}.")

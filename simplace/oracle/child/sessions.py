@@ -20,6 +20,7 @@ from simplace.oracle.child.call_shapes import Shapes, infer_fed_graph, is_open
 from simplace.oracle.child.cpu_functions import explain_lack, lacks_kernel
 from simplace.oracle.child.cpu_sessions import CpuSessions, list_needed_types, prepare_run, takes_element, tensor_name
 from simplace.oracle.child.devices import computes_nothing, describe_devices, describe_remote, session_config
+from simplace.oracle.child.error_handlers import find_handlers
 from simplace.oracle.child.failures import code_name
 from simplace.oracle.child.functions import note_graph
 from simplace.oracle.child.partition_graphs import Run
@@ -346,6 +347,7 @@ class SessionRuns:
             log=[[line.node.name, line.node.op, line.node.device] for line in placed],
             refused=None if error is None else self._recorder.refusal(code_name(error.error_code), str(error.message)),
             devices=self._devices(session),
+            handlers=find_handlers(self._lines),
         )
         session._simplace_fed = {}
         shapes = {node: note[2] for node, note in notes.items()}

@@ -116,8 +116,8 @@ class SourceLines:
 
         The extent is "line:column-line:column" as `ast` counts, from 1 and from 0, in bytes.
         """
-        shown = self._shown_file(frame.f_code)
-        if not shown or shown == _GENERATED:
+        shown = self.name_file(frame.f_code)
+        if not shown:
             return None
         line, last, column, end = next(islice(frame.f_code.co_positions(), frame.f_lasti // 2, None))
         return f"{shown}:{line}", f"{line}:{column}-{last}:{end}"
@@ -130,9 +130,21 @@ class SourceLines:
             known = self._makers[code.co_filename] = _name_library(path, self._packages)
         return known
 
+    def is_of_tensorflow(self, code: CodeType) -> bool:
+        """Return whether code is TensorFlow's, but for the parts that call a user's functions, such as strategies."""
+        if self._shown_file(code) or self._maker_of(code):
+            return False
+        path = os.path.realpath(code.co_filename)
+        return path.startswith(tuple(f"{folder}tensorflow{os.sep}" for folder in self._packages))
+
     def is_of_user(self, code: CodeType) -> bool:
         """Return whether code is the user's, as AutoGraph writes it or as it is."""
         return bool(self._shown_file(code))
+
+    def name_file(self, code: CodeType) -> str:
+        """Return the user's file that code is of, as it is shown, "" for a library's and for what AutoGraph writes."""
+        shown = self._shown_file(code)
+        return "" if shown == _GENERATED else shown
 
     def _shown_file(self, code: CodeType) -> str:
         """Return the user's file that code is of, `_GENERATED` for what AutoGraph writes, "" for a library."""
@@ -188,9 +200,13 @@ class SourceLines:
 
     def _last_shown(self, trace: Any) -> str:
         for frame in reversed(list(trace)):
-            filename, line = self._generated.get((frame.filename, frame.lineno), (frame.filename, frame.lineno))
-            if shown := self._shown(filename):
-                return f"{shown}:{line}"
+            filename = frame.filename
+            if _GENERATED in filename:
+                filename, line = self._generated.get((filename, frame.lineno), (filename, 0))
+                if shown := self._shown(filename):
+                    return f"{shown}:{line}"
+            elif shown := self._shown(filename):
+                return f"{shown}:{frame.lineno}"  # which TensorFlow finds anew each time
         return ""
 
     def _shown(self, filename: str) -> str:

@@ -46,6 +46,7 @@ PLACEMENTS = Use("emulated devices and the observation of functions", _list_name
     python.eager.core             _FallbackException _NotOkStatusException
     python.eager.polymorphic_function.atomic_function       from_func_graph
     python.eager.polymorphic_function.polymorphic_function  Function Function.__init__ Function._jit_compile
+    python.eager.polymorphic_function.tracing_compilation   call_function
     python.eager.record           stop_recording
     python.framework.dtypes       DType._type_enum
     python.framework.errors_impl  OpError._message

@@ -44,6 +44,7 @@ record = load_module("python.eager.record")
 atomic_function = load_module("python.eager.polymorphic_function.atomic_function")
 concrete_function = load_module("python.eager.polymorphic_function.concrete_function")
 polymorphic_function = load_module("python.eager.polymorphic_function.polymorphic_function")
+tracing_compilation = load_module("python.eager.polymorphic_function.tracing_compilation")
 
 constant_op = load_module("python.framework.constant_op")
 function_def_to_graph = load_module("python.framework.function_def_to_graph")
@@ -61,6 +62,7 @@ loader = load_module("python.autograph.pyct.loader")
 error_utils = load_module("python.autograph.pyct.error_utils")
 origin_info = load_module("python.autograph.pyct.origin_info")
 tf_stack = load_module("python.util.tf_stack")
+traceback_utils = load_module("python.util.traceback_utils")
 
 
 def describe_missing(*uses: tf_names.Use) -> str:

@@ -43,6 +43,7 @@ def _call_with_zeros(name: str, function: Any, recorder: Recorder) -> None:
         # The body is the user's and was never meant to run on zeros: what it raises is worth a line, not an end.
         if is_own(error):
             raise
+        recorder.uncaught(error)
         recorder.remark(f"{name}, called with zeros, raised {first_line(error)}")
 
 

@@ -9,13 +9,12 @@ from collections.abc import Iterator, Mapping, Sequence
 
 from simplace.graph.dtypes import DataType
 from simplace.graph.node_def import ArgDef, FunctionDef, GraphDef, NodeDef
-from simplace.graph.op_kinds import PARTITIONED_CALLS, SYMBOLIC_GRADIENT
+from simplace.graph.op_kinds import INTS_ON_DEVICE, PARTITIONED_CALLS, SYMBOLIC_GRADIENT
 from simplace.kernels.registry import ArgSpec, OpDef, argument_counts, types_of, with_defaults
 from simplace.program.eager_op import EagerOp
 from simplace.program.program import Program
 
 _CALLS = PARTITIONED_CALLS | {SYMBOLIC_GRADIENT}
-_INTS_ON_DEVICE = "experimental_ints_on_device"
 
 
 def wrap_op(
@@ -29,7 +28,7 @@ def wrap_op(
     )
     name = _function_name(op, definition, attrs, device)
     node = NodeDef(op.op, op.op, device, tuple(f"{arg.name}:0" for arg in inputs), attrs)
-    ints = {_INTS_ON_DEVICE: True} if keeps_ints_on_device else {}
+    ints = {INTS_ON_DEVICE: True} if keeps_ints_on_device else {}
     function = FunctionDef(
         name, inputs, outputs, (node,), dict(_results(op.op, definition, outputs, attrs)), {}, (), ints, {}
     )

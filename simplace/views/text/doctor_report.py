@@ -27,7 +27,7 @@ def doctor_report(findings: Sequence[Finding], head: str, width: int | None = No
 
 def _rank(finding: Finding) -> tuple[bool, bool, bool, int]:
     """Return where a finding belongs: errors, then what costs much, then warnings, notes, and what is harmless."""
-    return finding.level != "error", finding.is_harmless, not is_dear(finding), _LEVELS.index(finding.level)
+    return finding.severity != "error", finding.is_harmless, not is_dear(finding), _LEVELS.index(finding.severity)
 
 
 def _write_finding(finding: Finding, width: int | None) -> str:
@@ -36,6 +36,6 @@ def _write_finding(finding: Finding, width: int | None) -> str:
              ("do: ", said.instead), ("see: ", name_page(finding.rule))]  # fmt: skip
     at = f" at {finding.source}" if finding.source else ""
     program = f" in {finding.program}" if finding.program else ""
-    lines = [visible(f"{finding.level}: {finding.rule}{at}{program}")]
+    lines = [visible(f"{finding.severity}: {finding.rule}{at}{program}")]
     lines += [wrap_line(f"  {label}{text}", width, len(label)) for label, text in parts if text]
     return "\n".join(lines)

@@ -55,8 +55,13 @@ def write_summary(result: Result, width: int | None = None, copies: int | None =
         blocks.append(write_eager_summary(result.eager, width, is_all=is_all, is_long=copies is None))
     if result.python and (of_run := _list_failures_of_run(result, width)):
         blocks.append(of_run)
-    blocks += [wrap_line(f"note: {remark}", width) for remark in result.remarks]
+    blocks += note_lines(result, width)
     return "\n\n".join(blocks)
+
+
+def note_lines(result: Result, width: int | None = None) -> list[str]:
+    """Return a line for each note of the run, such as calls that were not computed."""
+    return [wrap_line(f"note: {remark}", width) for remark in result.remarks]
 
 
 def _list_failures_of_run(result: Result, width: int | None) -> str:
@@ -119,6 +124,8 @@ def write_title(placed: Placed) -> str:
     soft = "on" if placement.soft_placement else "off"
     nodes = _count_nodes(placement)
     kind = KINDS[program.kind]
+    if placed.runs_unplaced:
+        nodes = f"{nodes} on its device, without placement"
     if program.kind == "compiled":
         nodes = f"{format_count(sum(len(cluster.ops) for cluster in placed.clusters), 'op')} compiled by XLA"
     return f"{visible(program.title)}: {kind}{called}, {nodes}, soft placement {soft}"
@@ -146,7 +153,7 @@ def agreement_line(result: Result, whom: str = "") -> str:
     counts = [f"{same}/{total} nodes"] if total or (asked and not refused) else []
     counts += [f"{eager.same}/{eager.total} eager ops"] if eager is not None else []
     counts += [f"{format_count(refused, 'program')} refused as predicted"] if refused else []
-    uncalled = sum(placed.is_uncalled for placed in result.programs)
+    uncalled = sum(placed.is_uncalled and not placed.runs_unplaced for placed in result.programs)
     count = format_count(uncalled, "function")
     them = "it" if uncalled == 1 else "them"
     rest = f"; {count} not compared, as this run did not instantiate {them}" if uncalled else ""
@@ -180,7 +187,9 @@ def failure_lines(result: Result, width: int | None = None) -> str:
     from simplace.explain.finding import cite_page
 
     found = [*predict_failures(result), *find_out_of_memory(placed.placement for placed in result)]
-    return "\n".join(wrap_line(cite_page(f"fails when run: {format_failure(one)}", one), width) for one in found)
+    verbs = {True: "fails when run", False: "raises when run"}
+    texts = (cite_page(f"{verbs[one.caught_at is None]}: {format_failure(one)}", one) for one in found)
+    return "\n".join(wrap_line(text, width) for text in texts)
 
 
 def copies_line(result: Result) -> str:
@@ -255,7 +264,7 @@ def _program_table(result: Result) -> Table:
     for placed in result.programs:
         ops = tables.count_ops_by_device(placed)
         spread = ", ".join(f"{device} {count:,}" for device, count in sorted(ops.items()))
-        agreement = "" if placed.agreement is None else str(placed.agreement)
+        agreement = str(placed.agreement) if placed.agreement is not None else "not placed" * placed.runs_unplaced
         row = (drop_number(placed.title), placed.placement.program.kind, spread, agreement)
         rows.setdefault(row, []).append(placed.title)
     shown = tuple(
@@ -277,7 +286,9 @@ def _describe_refusal(placement: Placement) -> str:
 
     refusal = placement.refusal
     assert refusal is not None, "asked only for a refused placement"
-    lines = [f"refused: TensorFlow does not place this graph ({refusal.code})"]
+    caught_at = placement.program.catches(refusal.code)
+    caught = "" if caught_at is None else f"; the program catches that{f' at {caught_at}' if caught_at else ''}"
+    lines = [f"refused: TensorFlow does not place this graph ({refusal.code}){caught}"]
     lines.append("  " + refusal.message.split("\nColocation Debug Info")[0].splitlines()[0])
     lines += [f"  {line}" for line in state_conflict(placement)]
     return "\n".join(lines)

@@ -1,0 +1,87 @@
+"""Whether the program catches what TensorFlow raises: then it is a note, with the line of the `except`."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from textwrap import dedent
+
+import pytest
+
+from simplace.api import Settings, place
+from simplace.machine.machine import Machine
+from simplace.views.text import summary
+
+pytestmark = [pytest.mark.tf, pytest.mark.usefixtures("forked")]
+
+OPS = """\
+import contextlib
+import tensorflow as tf
+tf.config.set_soft_device_placement(False)
+x = tf.constant(["a"])
+def length():
+    with tf.device("GPU:0"):
+        return tf.strings.length(x)
+"""
+CALLS = """\
+import tensorflow as tf
+with tf.device("CPU:0"):
+    v = tf.Variable([1.0])
+@tf.function(jit_compile=True)
+def f(x):
+    return x + v
+x = tf.constant([1.0])
+"""
+
+
+def _diagnose(path: Path, head: str, rest: str) -> list[tuple[str, str | None]]:
+    """Return the level of each finding, and where the program catches its error: what comes before the line number."""
+    path.write_text(head + dedent(rest))
+    result = place(str(path), Settings(Machine(gpus=1)))
+    return [(one.severity, one.caught_at and one.caught_at.rpartition(":")[2]) for one in result.diagnose()]
+
+
+@pytest.mark.parametrize(
+    ("rest", "found"),
+    [
+        ("try:\n    length()\nexcept tf.errors.InvalidArgumentError:\n    pass", ("note", "10")),
+        ("try:\n    length()\nexcept (KeyError, Exception) as e:\n    print(type(e))", ("note", "10")),
+        ("try:\n    length()\nexcept KeyError:\n    pass", ("error", None)),
+        ("try:\n    length()\nexcept Exception:\n    raise SystemExit(0)", ("note", "")),
+        ("try:\n    length()\nexcept Exception:\n    raise SystemExit(1)", ("error", None)),
+        ("try:\n    length()\nexcept Exception as e:\n    kept = e\nraise kept", ("error", None)),
+        ("try:\n    length()\nexcept Exception as e:\n    raise KeyError from e", ("error", None)),
+        ("with contextlib.suppress(tf.errors.OpError):\n    length()", ("note", "")),
+        ("try:\n    length()\nfinally:\n    print(x)", ("error", None)),
+        ("try:\n    pass\nexcept Exception:\n    pass\nelse:\n    length()", ("error", None)),
+    ],
+)
+def test_an_op_that_is_refused(rest: str, found: tuple[str, str | None], tmp_path: Path) -> None:
+    assert _diagnose(tmp_path / "model.py", OPS, rest) == [found]
+
+
+def test_a_function_that_is_refused(tmp_path: Path) -> None:
+    rest = "step = tf.function(length)\ntry:\n    step()\nexcept tf.errors.InvalidArgumentError:\n    print('on')\n"
+    assert _diagnose(tmp_path / "model.py", OPS, rest) == [("note", "11")]
+    result = place(str(tmp_path / "model.py"), Settings(Machine(gpus=1)))
+    caught = f"(INVALID_ARGUMENT); the program catches that at {tmp_path}/model.py:11"
+    assert f"refused: TensorFlow does not place this graph {caught}" in summary.write_summary(result)
+
+
+@pytest.mark.parametrize(
+    ("rest", "found"),
+    [
+        ("try:\n    f(x)\nexcept tf.errors.InvalidArgumentError:\n    print('no XLA')", ("note", "10")),
+        ("try:\n    f(x)\nexcept tf.errors.NotFoundError:\n    print('no XLA')", ("error", None)),
+        ("try:\n    f(x)\nexcept Exception:\n    raise", ("error", None)),
+        ("try:\n    f(x)\nexcept Exception as e:\n    if x[0] > 1.0: raise e", ("error", None)),
+        ("try:\n  try:\n    f(x)\n  except Exception:\n    raise\nexcept Exception:\n    pass", ("note", "13")),
+        ("try:\n    f(x)\nexcept Exception:\n    exit(1)", ("error", None)),
+        ("for _ in range(2):\n  try:\n    f(x)\n  except Exception:\n    pass", ("note", "11")),
+        ("try:\n    f(x)\nexcept Exception:\n    f = tf.identity\nf(x)", ("note", "10")),
+    ],
+)
+def test_a_call_that_is_foretold_to_fail(rest: str, found: tuple[str, str | None], tmp_path: Path) -> None:
+    assert _diagnose(tmp_path / "model.py", CALLS, rest) == [found]
+    result = place(str(tmp_path / "model.py"), Settings(Machine(gpus=1)))
+    verb = "raises" if found[0] == "note" else "fails"
+    assert summary.failure_lines(result).startswith(f"{verb} when run: XLA compiles f for GPU:0")
