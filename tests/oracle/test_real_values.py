@@ -154,6 +154,32 @@ REDUCED = """\
     assert float(add_up()) == 12.0
 """
 
+# What such a walk does beside its value is done once for each element, and it may read variables of a GPU.
+REDUCED_WITH_EFFECTS = """\
+    import tensorflow as tf
+    count, weight = tf.Variable(0), tf.Variable(2.0)
+    def add(total, each):
+        count.assign_add(1)
+        return total + tf.cast(each, tf.float32) * weight
+    numbers = tf.data.Dataset.range(10)
+    assert float(numbers.reduce(0.0, add)) == 90.0
+    assert int(count) == 10
+    @tf.function
+    def add_up():
+        return numbers.reduce(0.0, add)
+    assert float(add_up()) == 90.0
+    assert int(count) == 20
+    @tf.function
+    def train(numbers):
+        for each in numbers:
+            count.assign_add(1)
+            weight.assign_sub(0.1 * tf.cast(each, tf.float32))
+        return "trained"
+    train(numbers)
+    assert int(count) == 30
+    assert round(float(weight), 3) == -2.5
+"""
+
 ITERATOR_IN_LOOP = """\
     import tensorflow as tf
     strategy = tf.distribute.MirroredStrategy()
@@ -502,6 +528,7 @@ PROGRAMS = {
     "gathered": (GATHERED, 2),
     "recurrent": (RECURRENT, 1),
     "reduced": (REDUCED, 1),
+    "reduced with effects": (REDUCED_WITH_EFFECTS, 1),
     "iterator in loop": (ITERATOR_IN_LOOP, 1),
     "session": (SESSION, 1),
     "packed variable": (PACKED, 2),
