@@ -180,6 +180,27 @@ REDUCED_WITH_EFFECTS = """\
     assert round(float(weight), 3) == -2.5
 """
 
+# TensorFlow's fast path takes a tensor where an op wants a list; so are the states of iterators joined.
+TENSORS_FOR_LISTS = """\
+    import numpy as np
+    import tensorflow as tf
+    assert tf.strings.join(tf.constant(["a", "b"]), "-").numpy() == b"a-b"
+    assert tf.raw_ops.AddN(inputs=np.ones([3, 2], np.float32)).numpy().tolist() == [3.0, 3.0]
+    numbers = tf.data.Dataset.range(10).shuffle(5, seed=1, reshuffle_each_iteration=False).as_numpy_iterator()
+    next(numbers)
+    for wrong in (3, "ab", tf.constant("ab")):
+        try:
+            tf.strings.join(wrong)
+            raise SystemExit(f"{wrong} was taken for a list")
+        except TypeError as error:
+            assert "Expected list" in str(error), error
+    if hasattr(numbers, "save"):
+        state = numbers.save()
+        expected = [next(numbers) for _ in range(3)]
+        numbers.restore(state)
+        assert [next(numbers) for _ in range(3)] == expected
+"""
+
 ITERATOR_IN_LOOP = """\
     import tensorflow as tf
     strategy = tf.distribute.MirroredStrategy()
@@ -529,6 +550,7 @@ PROGRAMS = {
     "recurrent": (RECURRENT, 1),
     "reduced": (REDUCED, 1),
     "reduced with effects": (REDUCED_WITH_EFFECTS, 1),
+    "tensors for lists": (TENSORS_FOR_LISTS, 1),
     "iterator in loop": (ITERATOR_IN_LOOP, 1),
     "session": (SESSION, 1),
     "packed variable": (PACKED, 2),

@@ -27,6 +27,7 @@ from simplace.oracle.child.own_executor import run_at_once
 from simplace.oracle.child.own_work import INSIDE, is_in_py_function, is_inside, watch_py_functions
 from simplace.oracle.child.packed_handles import note_members
 from simplace.oracle.child.patches import find_original, patch_method
+from simplace.oracle.child.sequence_inputs import call_raw_op, split_tensors
 from simplace.oracle.child.shared_rendezvous import rerun_aborted, run_alone
 from simplace.oracle.child.tensors import (
     find_host,
@@ -106,6 +107,9 @@ class EagerExecution:
                 return self._named(op, lambda: self._run_again(ctx, op, given, repeat))
         is_slow = is_watched or kernel_types.has_dataset_functions(op)
         if is_slow or (self._emulate and (not kernel_types.is_harmless(op) or _NO_PEERS or is_in_py_function())):
+            split = split_tensors(op, args)
+            if split is not None:
+                return call_raw_op(op, name, split)
             self._names.note(op, name, args)
             raise_as_theirs(core._FallbackException("simplace runs this op by the slow path"))
         self.ops += 1
