@@ -14,10 +14,11 @@ import signal
 import sys
 import time
 import traceback
+from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
-_IDLE = 10.0  # a program that computes nothing for so many seconds waits forever
+_IDLE = 10.0  # a program that computes nothing for so many seconds, and could not, waits forever
 _LEAST = 0.1  # seconds of the processor's time that count as computing
 _LONGEST = 180.0
 _HANGS = "it does not end"
@@ -70,7 +71,7 @@ def _read_until_idle(reader: int, pid: int) -> bytes | None:
                 return text
             text += part
         now = _read_used_time(pid)
-        if now - used > _LEAST:
+        if now - used > _LEAST or _is_runnable(pid):
             last, used = time.monotonic(), now
     return None
 
@@ -79,6 +80,15 @@ def _read_used_time(pid: int) -> float:
     """Return the processor's time that a process has used, in seconds."""
     fields = Path(f"/proc/{pid}/stat").read_text().rpartition(") ")[2].split()
     return (int(fields[11]) + int(fields[12])) / os.sysconf("SC_CLK_TCK")
+
+
+def _is_runnable(pid: int) -> bool:
+    """Return whether a thread of a process would compute on a processor, which others may have."""
+    for stat in Path(f"/proc/{pid}/task").glob("*/stat"):
+        with suppress(FileNotFoundError, ProcessLookupError):  # of a thread that has ended since
+            if stat.read_text().rpartition(") ")[2].startswith("R"):
+                return True
+    return False
 
 
 def _run(case: dict[str, Any]) -> str:

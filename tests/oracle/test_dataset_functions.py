@@ -60,6 +60,27 @@ def test_the_functions_of_a_pipeline(write) -> None:
     assert agreement_line(result).endswith("; 1 function not compared, as this run did not instantiate it")
 
 
+def test_what_walks_of_a_function_call_is_compared_wherever_it_computes(write) -> None:
+    write("""\
+        import tensorflow as tf
+        w = tf.Variable(tf.ones([2, 1]))
+        rows = tf.data.Dataset.from_tensor_slices(tf.ones([6, 2])).batch(2)
+        @tf.function
+        def train(rows):
+            total = tf.reduce_sum(tf.matmul(tf.ones([1, 2]), w))
+            for each in rows:
+                total += tf.reduce_sum(tf.matmul(each, w))
+                w.assign_add(tf.ones([2, 1]))
+            return total
+        for _ in range(3):
+            train(rows)
+    """)
+    result = simplace.check("model.py", "cpu:1,gpu:1")
+    assert devices(result, "Dataset_scan_scan_body")["MatMul"] == "GPU:0"
+    assert [placed.agreement is None for placed in result] == [False, False, False]
+    assert result.agrees
+
+
 EVERY_OP = """\
     import tensorflow as tf
     v = tf.Variable(2.0)

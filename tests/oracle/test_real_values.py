@@ -154,6 +154,53 @@ REDUCED = """\
     assert float(add_up()) == 12.0
 """
 
+# What such a walk does beside its value is done once for each element, and it may read variables of a GPU.
+REDUCED_WITH_EFFECTS = """\
+    import tensorflow as tf
+    count, weight = tf.Variable(0), tf.Variable(2.0)
+    def add(total, each):
+        count.assign_add(1)
+        return total + tf.cast(each, tf.float32) * weight
+    numbers = tf.data.Dataset.range(10)
+    assert float(numbers.reduce(0.0, add)) == 90.0
+    assert int(count) == 10
+    @tf.function
+    def add_up():
+        return numbers.reduce(0.0, add)
+    assert float(add_up()) == 90.0
+    assert int(count) == 20
+    @tf.function
+    def train(numbers):
+        for each in numbers:
+            count.assign_add(1)
+            weight.assign_sub(0.1 * tf.cast(each, tf.float32))
+        return "trained"
+    train(numbers)
+    assert int(count) == 30
+    assert round(float(weight), 3) == -2.5
+"""
+
+# TensorFlow's fast path takes a tensor where an op wants a list; so are the states of iterators joined.
+TENSORS_FOR_LISTS = """\
+    import numpy as np
+    import tensorflow as tf
+    assert tf.strings.join(tf.constant(["a", "b"]), "-").numpy() == b"a-b"
+    assert tf.raw_ops.AddN(inputs=np.ones([3, 2], np.float32)).numpy().tolist() == [3.0, 3.0]
+    numbers = tf.data.Dataset.range(10).shuffle(5, seed=1, reshuffle_each_iteration=False).as_numpy_iterator()
+    next(numbers)
+    for wrong in (3, "ab", tf.constant("ab")):
+        try:
+            tf.strings.join(wrong)
+            raise SystemExit(f"{wrong} was taken for a list")
+        except TypeError as error:
+            assert "Expected list" in str(error), error
+    if hasattr(numbers, "save"):
+        state = numbers.save()
+        expected = [next(numbers) for _ in range(3)]
+        numbers.restore(state)
+        assert [next(numbers) for _ in range(3)] == expected
+"""
+
 ITERATOR_IN_LOOP = """\
     import tensorflow as tf
     strategy = tf.distribute.MirroredStrategy()
@@ -502,6 +549,8 @@ PROGRAMS = {
     "gathered": (GATHERED, 2),
     "recurrent": (RECURRENT, 1),
     "reduced": (REDUCED, 1),
+    "reduced with effects": (REDUCED_WITH_EFFECTS, 1),
+    "tensors for lists": (TENSORS_FOR_LISTS, 1),
     "iterator in loop": (ITERATOR_IN_LOOP, 1),
     "session": (SESSION, 1),
     "packed variable": (PACKED, 2),

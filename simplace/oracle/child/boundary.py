@@ -82,7 +82,7 @@ def is_own(error: BaseException | None) -> bool:
 
 def _leaves_own_code(error: BaseException) -> bool:
     files = [frame.f_code.co_filename for frame, _ in traceback.walk_tb(error.__traceback__)]
-    steps = pairwise([*files, ""])
+    steps = pairwise([*files, ""])  # none where TensorFlow has filtered all frames out
     return any(_is_own_file(file) and not _is_own_file(inner) for file, inner in steps if file != __file__)
 
 

@@ -36,7 +36,7 @@ class DatasetFunctions:
         device = eager_device.choose_device(kernel_types.device_types(op, attrs), scope)
         found = []
         for attr in kernel_types.find_op_def(op).attr:
-            name = _read_function_name(attrs[attr.name]) if attr.type == "func" and attr.name in attrs else ""
+            name = read_function_name(attrs[attr.name]) if attr.type == "func" and attr.name in attrs else ""
             if name and self._functions.exists(name):
                 captured = list(_find_captured(op, attr.name, inputs, attrs))
                 self._record(op, attr.name, name, captured, attrs, device)
@@ -89,7 +89,8 @@ def _find_captured(op: str, attr: str, inputs: Sequence[Any], attrs: Mapping[str
         start += count
 
 
-def _read_function_name(value: Any) -> str:
+def read_function_name(value: Any) -> str:
+    """Return the name of a function that is an attribute of an eager op."""
     name = getattr(value, "name", value)
     return name.decode() if isinstance(name, bytes) else str(name)
 

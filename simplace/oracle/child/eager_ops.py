@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from functools import partial
 from typing import Any
 
 import tensorflow as tf
@@ -13,7 +14,8 @@ from simplace.oracle.child.boundary import forget_frames, raise_as_theirs
 from simplace.oracle.child.cpu_functions import lacks_kernel
 from simplace.oracle.child.custom_devices import CustomDevices
 from simplace.oracle.child.dataset_feeds import DatasetFeeds
-from simplace.oracle.child.dataset_functions import DatasetFunctions
+from simplace.oracle.child.dataset_functions import DatasetFunctions, read_function_name
+from simplace.oracle.child.dataset_walks import WALKS, without_elements
 from simplace.oracle.child.devices import computes_nothing
 from simplace.oracle.child.eager_collectives import EagerCollectives
 from simplace.oracle.child.eager_log import EagerKind, EagerLog
@@ -26,6 +28,7 @@ from simplace.oracle.child.own_executor import run_at_once
 from simplace.oracle.child.own_work import INSIDE, is_in_py_function, is_inside, watch_py_functions
 from simplace.oracle.child.packed_handles import note_members
 from simplace.oracle.child.patches import find_original, patch_method
+from simplace.oracle.child.sequence_inputs import call_raw_op, split_tensors
 from simplace.oracle.child.shared_rendezvous import rerun_aborted, run_alone
 from simplace.oracle.child.tensors import (
     find_host,
@@ -73,6 +76,7 @@ class EagerExecution:
         self.ops = 0
         self._names = FastPathNames()
         self._collectives = EagerCollectives()
+        self._walked: set[str] = set()  # the functions of walks that TensorFlow has placed
         self._calls = calls
         self._custom = custom
         self._datasets = datasets
@@ -106,6 +110,9 @@ class EagerExecution:
                 return self._named(op, lambda: self._run_again(ctx, op, given, repeat))
         is_slow = is_watched or kernel_types.has_dataset_functions(op)
         if is_slow or (self._emulate and (not kernel_types.is_harmless(op) or _NO_PEERS or is_in_py_function())):
+            split = split_tensors(op, args)
+            if split is not None:
+                return call_raw_op(op, name, split)
             self._names.note(op, name, args)
             raise_as_theirs(core._FallbackException("simplace runs this op by the slow path"))
         self.ops += 1
@@ -198,26 +205,31 @@ class EagerExecution:
 
     def _run_first(self, watched: EagerLog, kind: EagerKind, given: _Given) -> Any:
         """Run the first op of a kind as the program calls it, so that TensorFlow says where it belongs."""
+        is_walk = self._is_walk(given)
+        call = self._walk_nowhere(given) if is_walk else self._bare(given)
         start = watched.position()
-        result, error = _result(self._bare(given))
+        result, error = _result(call)
         attempt = watched.attempt(given.op, start)
         is_refused = error is not None and watched.is_refused(attempt, error)
         watched.tell(kind, attempt, error if is_refused else None)
         kind.count(given.inputs)
-        if error is None:
+        if error is None and not is_walk:
             return result
-        if not computes_nothing(error):
+        if error is not None and not computes_nothing(error):
             try:
                 raise error
             finally:
                 del error  # see raise_as_theirs
-        forget_frames(error)
-        kind.is_for_host = not _works_on_objects(given)  # an iterator is to advance, and to end
+        if error is not None:
+            forget_frames(error)
+        kind.is_for_host = is_walk or not _works_on_objects(given)  # an iterator is to advance, and to end
         kind.device = kind.device or _choose_device(given)  # of another task, which logs elsewhere
         return self._compute_on_host(given, kind.device)
 
     def _compute(self, given: _Given) -> Any:
         """Run an op where TensorFlow places it, or on the host if that is a GPU which would have to compute."""
+        if self._is_walk(given):
+            return self._walk(given)
         result, error = _result(self._bare(given))
         if error is None:
             return result
@@ -244,6 +256,8 @@ class EagerExecution:
 
     def _compute_on_host(self, given: _Given, home: str) -> Any:
         """Compute an op on the host, and put its results where TensorFlow would have; make up a dataset's elements."""
+        if self._is_walk(given):
+            return self._walk(given)
         if self._collectives.takes(given.op):
             return [self._put(given.op, self._join_collective(given, home), home)]
         handles = _list_resources(given)
@@ -253,14 +267,27 @@ class EagerExecution:
             return [self._put(given.op, result, home) for result in results]
         if _works_on_objects(given) or handles:
             attrs = given.named_attrs()
-            if given.op in kernel_types.PREFERRING_GPUS:
-                return given.run(find_host(), given.inputs, attrs=self._calls.copy_for_datasets(given.attrs))
             if "output_types" in attrs:
                 self._calls.remark_made_up_elements()
                 return _make_element(given.op, attrs)
             return given.run(find_host(), given.inputs)
         inputs = list(map(_through_host, given.inputs))  # the program may have forbidden implicit copies
         return [self._put(given.op, result, home) for result in self._run_on_host(given, inputs)]
+
+    def _is_walk(self, given: _Given) -> bool:
+        return self._emulate and given.op in WALKS
+
+    def _walk(self, given: _Given) -> Any:
+        """Walk through a dataset with a copy of the function that needs no GPU; TensorFlow has placed the function."""
+        if read_function_name(given.named_attrs()["f"]) not in self._walked:
+            self._walk_nowhere(given)()
+        with lend_to_host(given.inputs) as lent:
+            return given.run(find_host(), lent, attrs=self._calls.copy_for_datasets(given.attrs))
+
+    def _walk_nowhere(self, given: _Given) -> Call:
+        """Return the call of a walk that TensorFlow only places."""
+        self._walked.add(read_function_name(given.named_attrs()["f"]))
+        return partial(given.run, inputs=without_elements(given.inputs))
 
     def _join_collective(self, given: _Given, home: str) -> Any:
         inputs = [tensor if tensor.dtype == tf.resource else _through_host(tensor) for tensor in given.inputs]

@@ -17,6 +17,7 @@ from simplace.graph.op_kinds import MUST_COMPILE
 from simplace.oracle.child import eager_device, kernel_types
 from simplace.oracle.child.boundary import forget_frames, raise_as_theirs
 from simplace.oracle.child.cpu_functions import CpuFunctions, explain_lack, lacks_kernel
+from simplace.oracle.child.dataset_walks import WALKS, place_walks
 from simplace.oracle.child.devices import computes_nothing, describe_remote
 from simplace.oracle.child.empty_resources import has_resources, replace_resources
 from simplace.oracle.child.error_handlers import find_handlers
@@ -230,9 +231,10 @@ class FunctionCalls:
         return attempt
 
     def _computes_on_gpu(self, kind: _Kind) -> bool:
-        """Return whether a node on a GPU does more there than forward, copy or keep tensors."""
-        nodes = (line.node for line in self._placed.get(kind.instance, ()))
-        return any("/device:GPU:" in node.device and not kernel_types.is_harmless(node.op) for node in nodes)
+        """Return whether a node on a GPU does more there than forward, copy or keep tensors, or what a walk calls."""
+        nodes = [line.node for line in self._placed.get(kind.instance, ())]
+        on_gpus = (node.op for node in nodes if "/device:GPU:" in node.device)
+        return any(node.op in WALKS for node in nodes) or not all(map(kernel_types.is_harmless, on_gpus))
 
     def _values(self, kind: _Kind, inputs: Sequence[Any], attempt: _Attempt) -> Any:
         """Return what a call returned, or what the CPU computes where it failed because of emulated GPUs."""
@@ -243,7 +245,9 @@ class FunctionCalls:
             attempt.raise_error()
         if attempt.error is not None:
             forget_frames(attempt.error)
-        self._on_gpus[kind] = {line.node.name: line.node.device for line in self._placed.get(kind.instance, ())}
+        devices = {line.node.name: line.node.device for line in self._placed.get(kind.instance, ())}
+        self._on_gpus[kind] = devices
+        place_walks(self._functions.definition(kind.function), inputs)
         return self._compute(kind, inputs)
 
     def _compute(self, kind: _Kind, inputs: Sequence[Any]) -> list[Any]:

@@ -17,7 +17,6 @@ _HARMLESS = frozenset({
     "QueueSizeV2", "ReadVariableOp", "Reshape", "StopGradient", "VarHandleOp", "VarIsInitializedOp", "_Arg",
     "_DeviceArg", "_DeviceRetval", "_EagerConst", "_Retval",
 })  # fmt: skip
-PREFERRING_GPUS = frozenset({"ReduceDataset"})  # what it calls is placed on a GPU (kernels/data/reduce_dataset_op.cc)
 _REWRITTEN = frozenset({"AccumulateNV2", "ParallelConcat"})  # before they are placed, by their shape
 _TYPE_KINDS = ("type", "list(type)")
 _ALL_KINDS = (*_TYPE_KINDS, "shape")
