@@ -89,7 +89,8 @@ def _rate(measured: MeasuredParts, style: Style, size: Size) -> float:
         return width * height * (1 + _ASPECT * abs(math.log(width / height / style.aspect)))
     scale = fitted(style, width, height) / style.scale
     if style.enlarges:
-        return (max(style.legible / scale, 1) if style.legible else 1) ** _SMALL_TEXT / scale**_LARGE_TEXT
+        too_small = max(style.legible / scale, 1.0)
+        return float(too_small**_SMALL_TEXT / scale**_LARGE_TEXT)
     return width * height / scale**_SMALL_TEXT
 
 
