@@ -33,7 +33,10 @@ def write_verdict(schedule: Schedule) -> str:
 
 def write_brief_verdict(schedule: Schedule) -> str:
     """Return the verdict without its evidence, such as "GPU:0 busy 16%, launch-bound", of the first devices alike."""
-    said = [re.split(r": |, waits|, each waits \d| during|, longest", _describe_group(schedule, group))[0] for group in _list_groups(schedule)]
+    said = [
+        re.split(r": |, waits|, each waits \d| during|, longest", _describe_group(schedule, group))[0]
+        for group in _list_groups(schedule)
+    ]
     return "; ".join([*said[:_BRIEF], *(["…"] if len(said) > _BRIEF else [])])
 
 
