@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Iterable, Sequence
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
+from types import MappingProxyType
 
 from viz.gantt import Bar
 from viz.names import visible
@@ -12,6 +13,7 @@ from viz.names import visible
 _LETTERS = "abcdefghknpqrstuvxyz"
 LETTER = 0.62  # of the size of text: a letter of a label takes so much
 _CODE = 0.66
+_NO_BADGES: Mapping[str, str] = MappingProxyType({})
 _SPELLED = ("op", "launch", "part")
 
 
@@ -30,10 +32,15 @@ class Entry:
 
 
 class BarLabels:
-    """Choose the texts of bars, given how wide each is drawn, for text of one size (points)."""
+    """Choose the texts of bars, given how wide each is drawn, for text of one size (points).
 
-    def __init__(self, bars: Sequence[Bar], width: Callable[[Bar], float], size: float) -> None:
-        self.width, self.size = width, size
+    A copy without room for its label has the badge of its group.
+    """
+
+    def __init__(
+        self, bars: Sequence[Bar], width: Callable[[Bar], float], size: float, badges: Mapping[str, str] = _NO_BADGES
+    ) -> None:
+        self.width, self.size, self.badges = width, size, badges
         spelled = [bar for bar in bars if bar.kind in _SPELLED and bar.label]
         ranked = sorted(_sum_up(spelled), key=lambda one: (-one.seconds, one.label))
         written = {bar.label for bar in spelled if self._fits(bar, bar.label)}
@@ -55,6 +62,9 @@ class BarLabels:
             return visible(bar.more)
         if self._fits(bar, bar.label):
             return visible(bar.label)
+        if bar.kind == "copy":
+            badge = self.badges.get(bar.group or "", "")
+            return badge if badge and self.width(bar) >= self._room(len(badge)) else ""
         return self.codes.get(bar.label, "") if bar.kind in _SPELLED and self.width(bar) >= self._room(1) else ""
 
     def _fits(self, bar: Bar, text: str) -> bool:

@@ -125,7 +125,8 @@ class _Drawing:
         self.bottom = self._place_rows()
         self.legend = self._legend_rows(self.page)
         self.bars = merged(gantt.bars, self.end / self.width * _HAIR)
-        self.labels = BarLabels(self.bars, self._width, self.small)
+        self.badges = {group.id: group.badge for group in gantt.groups if group.badge}
+        self.labels = BarLabels(self.bars, self._width, self.small, self.badges)
         self.table_top = self.bottom + 52 + _KEY * max(0, len(self.legend) - 1)
         longest = max((len(visible(one.label)) for one in self.labels.entries), default=0) + _COUNTS
         self.columns = max(1, int((self.page - _KEY_LEFT) / max(longest * self.small * LETTER, _CELL)))
@@ -280,7 +281,8 @@ class _Drawing:
 
     def _legend_entry(self, x: float, y: float, text: str, bar: Bar) -> None:
         found = self.looks.get(bar.group or "", no_device(self.style))
-        self._box(x, y - 5, 16, 10, self._fill(bar, found), **self._outline(bar, found, 16))
+        badge = {"label": self.badges.get(bar.group or "", ""), "fontsize": f"{self.small:g}"}
+        self._box(x, y - 5, 16, 10, self._fill(bar, found), **badge, **self._outline(bar, found, 16))
         if bar.is_critical:
             self._box(x, y + 5.6, 16, 2.2, self.style.ink)
         self._text(x + 21, y, text, self._key_width(text) - 21, size=self.middle)

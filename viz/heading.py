@@ -6,7 +6,7 @@ from textwrap import wrap
 
 from viz.figure import Figure
 from viz.labels import bold, small, text
-from viz.names import elide, visible
+from viz.names import ELLIPSIS, elide, visible
 from viz.shape import estimate_size
 from viz.style import Style
 
@@ -31,7 +31,8 @@ def write_heading(figure: Figure, style: Style, room: float | None = None) -> li
     for line in wrap(title, letters) if least else _wrap_evenly(title, letters):
         lines.append(f'<font point-size="15">{bold(text(line, len(line)))}</font>')
     if figure.caption:
-        lines += [small(text(line, limit), style.faint_ink, 10) for line in _wrapped(visible(figure.caption), limit)]
+        wrapped = wrap_lines(visible(figure.caption), limit, style.lines)
+        lines += [small(text(line, limit), style.faint_ink, 10) for line in wrapped]
     return lines
 
 
@@ -45,6 +46,22 @@ def _wrap_evenly(title: str, letters: int) -> list[str]:
     tried = (wrap(title, limit, break_long_words=False) for limit in range(1, letters))
     short = (lines for lines in tried if len(lines) <= count and max(map(len, lines), default=0) <= letters)
     return next(short, wrap(title, letters))
+
+
+def wrap_lines(caption: str, limit: int, most: int = 0) -> list[str]:
+    """Break a caption as `_wrapped` does; where that takes more than `most` lines, what is in its middle gives way.
+
+    So it still says what the figure is of, and at its end what is not drawn, and who agrees.
+
+    >>> wrap_lines("one · two · three · four", 15, 1), wrap_lines("one · two · three · four", 15)
+    (['one · … · four'], ['one · two', 'three · four'])
+    """
+    found, parts = _wrapped(caption, limit), caption.split(" · ")
+    for end in range(2, len(parts)):
+        if not most or len(found) <= most:
+            break
+        found = _wrapped(" · ".join([parts[0], ELLIPSIS, *parts[end:]]), limit)
+    return found
 
 
 def _wrapped(caption: str, limit: int) -> list[str]:

@@ -66,9 +66,14 @@ def _flags(figure: Figure) -> list[Sample]:
 
 def _lines(figure: Figure) -> list[Sample]:
     used = {edge.kind for edge in figure.edges}
-    samples = [Sample(mark.meaning, edge=kind) for kind, mark in EDGE_MARKS.items() if kind in used]
-    if any(edge.share is not None for edge in figure.edges):
-        samples.append(Sample(SHARE_MEANING, edge="copy", thick=True))
+    shared = {edge.kind for edge in figure.edges if edge.share is not None}
+    samples = [
+        Sample(f"{mark.meaning} ({SHARE_MEANING})", edge=kind, thick=True)
+        if kind in shared
+        else Sample(mark.meaning, edge=kind)
+        for kind, mark in EDGE_MARKS.items()
+        if kind in used
+    ]
     if any(edge.count > 1 and edge.share is None for edge in figure.edges):
         samples.append(Sample(COUNT_MEANING, edge="data", thick=True))
     return samples

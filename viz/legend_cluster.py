@@ -125,7 +125,7 @@ def _line_sample(sample: Sample, style: Style) -> str:
     border = 3 if sample.thick else round(mark.width)
     line = f'border="{border}" sides="b" style="{mark.style}" color="{mark.colour(style)}"'
     head = small("▶", mark.colour(style), 7) if mark.arrow != "none" else " "
-    words = small(text(sample.meaning, SUBLABEL_LIMIT), style.ink)
+    words = small(text(sample.meaning, len(sample.meaning)), style.ink)
     return (
         '<<table border="0" cellborder="0" cellspacing="0" cellpadding="0">'
         f'<tr><td width="26" height="1" fixedsize="true" {line}></td>'

@@ -19,8 +19,9 @@ class Style:
     `widths` (inches, narrowest first; () for any) and no higher than `height` (0 for any). `enlarges` lets a drawing
     that is smaller than its page grow to fill it. `aspect` is the wanted width over height, `boxes` how many nodes such
     a page takes, and `fewest` how many are left at least where fewer would make text larger. Without `has_heading`,
-    title and caption are left to what surrounds the drawing. No text is smaller than `least` points where a node's
-    label has the wanted size. `pad` are points around a drawing before it is scaled.
+    title and caption are left to what surrounds the drawing; a caption has at most `lines` (0 for any). No text is
+    smaller than `least` points where a node's label has the wanted size. `pad` are points around a drawing before it
+    is scaled.
     """
 
     name: str
@@ -39,6 +40,7 @@ class Style:
     boxes: int = 40
     fewest: int = 1
     has_heading: bool = True
+    lines: int = 0
     least: float = 0.0
     pad: float = 10.8
     is_dark: bool = False
@@ -50,8 +52,11 @@ class Style:
 
     @property
     def smallest(self) -> int:
-        """Return the size of the smallest text in points before the drawing is scaled, 0 for any."""
-        return math.ceil(self.least / self.scale)
+        """Return the size of the smallest text in points before the drawing is scaled, 0 for any.
+
+        Where a drawing fills its page, all text but titles has one size, so that the drawing can be larger.
+        """
+        return int(_TEXT) if self.enlarges else math.ceil(self.least / self.scale)
 
     @property
     def legible(self) -> float:
@@ -68,7 +73,8 @@ STYLES: Mapping[str, Style] = {
         has_heading=False,
     ),
     "slide": Style(
-        "slide", text=14.0, widths=(40 / 3,), height=7.5, enlarges=True, aspect=1.85, boxes=8, fewest=4, least=12.0
+        "slide", text=14.0, widths=(40 / 3,), height=7.5, enlarges=True, aspect=1.85, boxes=8, fewest=4, least=12.0,
+        lines=1,
     ),
     "dark": Style(
         "dark", ink="#f4f4f4", faint_ink="#c9cdd2", warning_ink="#ffb38a", paper="#14171c", frame="#4b525c",

@@ -99,7 +99,7 @@ def test_a_flat_cost_is_no_prediction() -> None:
 def test_each_figure_and_sentence_of_a_step_says_how_far_off_it_is(done) -> None:
     shown = format_makespan(done)
     assert shown.endswith(f" ± {done.uncertainty:.0%}")
-    assert draw_timeline(done).title.endswith(shown)
+    assert draw_timeline(done).title.startswith(f"p: {shown}; ")
     captions = [draw(done).caption.partition(";")[0] for draw in (memory_chart, parallelism_chart)]
     assert captions == [f"memory over {shown}", f"parallelism over {shown}"]
     assert shown in write_step_verdict(done)

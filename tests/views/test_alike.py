@@ -22,7 +22,12 @@ def test_where_there_is_room_each_device_is_drawn() -> None:
     assert [len(figure_boxes(placed, limit).devices) for limit in (38, 39)] == [2, 7]
 
 
-@pytest.mark.parametrize("limit", [1, 3, 7, 20])
+def test_two_alike_are_one_where_there_is_not_a_box_for_each_device() -> None:
+    placed = Placed(graphs.towers(2, layers=9))
+    assert [len(figure_boxes(placed, limit).devices) for limit in (2, 3)] == [2, 3]
+
+
+@pytest.mark.parametrize("limit", [3, 7, 20])
 def test_a_device_has_one_box_at_least_and_no_more_than_there_is_room_for(limit: int) -> None:
     alike = figure_boxes(Placed(graphs.towers(2, layers=9)), limit)
     assert len(alike.devices) == 3

@@ -29,16 +29,40 @@ def test_dot_is_the_golden_text(golden: Callable[[str, str], None]) -> None:
 
 def test_groups_alike_are_one_and_members_of_an_op_are_one() -> None:
     figure = colocation_figure(Placed(place(*variables(3))))
+    assert figure.title == "3 colocation groups, the largest of 3 ops on GPU:0, tied by a resource edge each"
     assert [(group.title, group.subtitle) for group in figure.groups] == [
         ("GPU:0: 3 groups of 3 nodes", "decided by v0: its request")
     ]
     assert [one.label for one in figure.nodes] == ["v0", "ReadVariableOp ×2"]
-    assert [(edge.kind, edge.label) for edge in figure.edges] == [("tie", "resource edge")]
+    assert [(edge.kind, edge.label) for edge in figure.edges] == [("tie", "")]
 
 
-def test_no_group_is_said_so() -> None:
+def test_the_title_of_one_group_says_which_device_it_shares() -> None:
+    figure = colocation_figure(Placed(place(*variables(1))))
+    assert figure.title == "3 ops must share a device, GPU:0, tied by a resource edge each"
+
+
+def tied(name: str, op: str, *inputs: str) -> str:
+    """Return a node that an attribute colocates with the variable v0."""
+    return node(name, op, *inputs)[:-1] + ' attr { key: "_class" value { list { s: "loc:@v0" } } } }'
+
+
+def test_edges_of_several_kinds_are_labelled_and_members_tied_alike_share_a_box_where_there_is_no_room() -> None:
+    lines = [*variables(1), constant("a", (2,)), tied("b", "Neg", "a"), tied("c", "Abs", "a")]
+    whole, small = (colocation_figure(Placed(place(*lines)), limit) for limit in (4, 3))
+    assert [one.label for one in whole.nodes] == ["v0", "ReadVariableOp ×2", "Neg", "Abs"]
+    assert [one.label for one in small.nodes] == ["v0", "ReadVariableOp ×2", "Neg, Abs"]
+    labels = ["resource edge", "colocation attribute"]
+    assert [sorted({edge.label for edge in figure.edges}) for figure in (whole, small)] == [sorted(labels)] * 2
+    assert whole.title == "5 ops must share a device, GPU:0"
+
+
+def test_without_a_group_all_devices_are_drawn_with_what_is_placed_for_itself() -> None:
     figure = colocation_figure(Placed(place(constant("a", (2,)), node("b", "Neg", "a"))))
-    assert (figure.nodes, figure.caption) == ((), "no node is colocated with another")
+    assert figure.title == "No op must share a device with another"
+    assert figure.caption.endswith("2 nodes, each for itself")
+    assert [one.label for one in figure.nodes] == ["Const", "Neg"]
+    assert figure.edges == ()
 
 
 @pytest.mark.parametrize("style", ["screen", "paper"])

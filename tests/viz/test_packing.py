@@ -177,6 +177,6 @@ def test_tasks_stand_below_or_beside_each_other_but_never_in_each_other() -> Non
 
 def test_text_below_what_a_slide_shows_counts_more_than_an_empty_place() -> None:
     sizes = Parts((Device("d", (9, 5), {"n": (10, 4)}),))
-    measured = MeasuredParts(sizes, (((), (0.0, 0.0)),), ())
+    measured = MeasuredParts(sizes, (((), (0.0, 0.0)),), (), 0.0)
     legible, small = (_rate(measured, STYLES["slide"], size) for size in ((80, 40), (160, 90)))
     assert small > 4 * legible

@@ -12,13 +12,14 @@ from viz.dot_pieces import name_clusters, name_nodes
 from viz.engine import run_graphviz
 from viz.figure import Figure, Node
 from viz.heading import write_heading
-from viz.labels import label, small
+from viz.labels import enlarge_small, label, small
 from viz.packing.grid import snap
 from viz.packing.parts import NOWHERE, Device, Parts, Wire
 from viz.style import SCREEN, Style
 
 NO_DEVICE = small("on no device", SCREEN.faint_ink)  # the title of what is around nodes without a group
 _INCH = 72
+_LEGEND_TITLE = 14.0  # points
 _WIDTHS = range(180, 1441, 60)  # points: headings are measured that are to fit these
 
 PointSize = tuple[float, float]
@@ -28,12 +29,13 @@ PointSize = tuple[float, float]
 class MeasuredParts:
     """Record of the parts of a figure in units; headings and samples of the legend with their sizes in points.
 
-    Headings are the widest, and so the lowest, first.
+    Headings are the widest, and so the lowest, first. `legend_title` is the height of what stands above a legend.
     """
 
     parts: Parts
     headings: tuple[tuple[tuple[str, ...], PointSize], ...]
     samples: tuple[PointSize, ...]
+    legend_title: float
 
 
 def measure_parts(figure: Figure, style: Style, timeout_s: float) -> MeasuredParts:
@@ -44,7 +46,7 @@ def measure_parts(figure: Figure, style: Style, timeout_s: float) -> MeasuredPar
     end = dot.rindex("}")
     extra = f'"no device" [shape=plain, label={label([NO_DEVICE], "left")}]\n'
     extra += "".join(f'"heading {i}" [shape=plain, label={label(lines, "left")}]\n' for i, lines in enumerate(headings))
-    text = (dot[:end] + extra + dot[end:]).replace("graph [", "graph [layout=osage, ", 1)
+    text = (dot[:end] + enlarge_small(extra, style.smallest) + dot[end:]).replace("graph [", "graph [layout=osage, ", 1)
     objects = {one["name"]: one for one in json.loads(run_graphviz(text, "json", _INCH, timeout_s))["objects"]}
     clusters, nodes = name_clusters(figure), name_nodes(figure)
     sizes = {node.id: _measure(objects[nodes[node.id]]) for node in figure.nodes}
@@ -78,7 +80,8 @@ def measure_parts(figure: Figure, style: Style, timeout_s: float) -> MeasuredPar
         devices += (Device(NOWHERE, snap(*_measure(objects["no device"]), even=False), loose),)
     measured = tuple((lines, _measure(objects[f"heading {i}"]) if lines else (0.0, 0.0))
                      for i, lines in enumerate(headings))  # fmt: skip
-    return MeasuredParts(Parts(devices, wires, bars, frames), measured, tuple(_list_samples(objects)))
+    legend_title = 0.0 if style.widths else _LEGEND_TITLE  # a page has no room for what is seen without it
+    return MeasuredParts(Parts(devices, wires, bars, frames), measured, tuple(_list_samples(objects)), legend_title)
 
 
 def _is_bar(node: Node) -> bool:

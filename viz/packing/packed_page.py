@@ -15,8 +15,9 @@ from viz.style import Style, fitted
 
 _LEAST = 240.0  # points: a drawing is no narrower, for its heading
 _GAP = 12.0  # points between heading, devices and legend
-_SAMPLE_GAP, _LEGEND_PAD, _LEGEND_TITLE = 10.0, 8.0, 14.0
+_SAMPLE_GAP, _LEGEND_PAD = 10.0, 5.0
 _SMALL_TEXT = 12  # the power by which text that is smaller than wanted counts
+_LARGE_TEXT = 0.5  # the power by which text that is larger than it must be counts, where a page is filled
 _ASPECT = 0.5  # how much a shape other than that of the page counts, where the page has no size
 
 
@@ -88,14 +89,15 @@ def _rate(measured: MeasuredParts, style: Style, size: Size) -> float:
         return width * height * (1 + _ASPECT * abs(math.log(width / height / style.aspect)))
     scale = fitted(style, width, height) / style.scale
     if style.enlarges:
-        return (max(style.legible / scale, 1) if style.legible else 1) ** _SMALL_TEXT / scale
+        too_small = max(style.legible / scale, 1.0)
+        return float(too_small**_SMALL_TEXT / scale**_LARGE_TEXT)
     return width * height / scale**_SMALL_TEXT
 
 
 def _measure_height(measured: MeasuredParts, width: float) -> float:
     """Return the height of heading and legend, with the gaps beside them."""
     heading = _choose_heading(measured, width)[1][1]
-    legend = _measure_legend(measured.samples, width)
+    legend = _measure_legend(measured.samples, width, measured.legend_title)
     return heading + (_GAP if heading else 0) + (legend + _GAP if legend else 0)
 
 
@@ -118,18 +120,18 @@ def _break_samples(samples: Sequence[PointSize], width: float) -> list[list[int]
     return rows
 
 
-def _measure_legend(samples: Sequence[PointSize], width: float) -> float:
+def _measure_legend(samples: Sequence[PointSize], width: float, title: float) -> float:
     if not samples:
         return 0.0
     rows = [max(samples[i][1] for i in row) for row in _break_samples(samples, width)]
-    return sum(rows) + 6.0 * (len(rows) - 1) + 2 * _LEGEND_PAD + _LEGEND_TITLE
+    return sum(rows) + 6.0 * (len(rows) - 1) + 2 * _LEGEND_PAD + title
 
 
 def _stack(measured: MeasuredParts, style: Style, wiring: Wiring, width: float) -> Page:
     heading, heading_size = _choose_heading(measured, width)
     width = max(width, heading_size[0])
     tall = wiring.arrangement.size[1] * UNIT
-    legend = _measure_legend(measured.samples, width)
+    legend = _measure_legend(measured.samples, width, measured.legend_title)
     top = heading_size[1] + _GAP if heading else 0.0
     end = top + tall + (_GAP + legend if legend else 0.0)
     box = (0.0, top + tall + _GAP, width, top + tall + _GAP + legend) if legend else (0.0, 0.0, 0.0, 0.0)
@@ -142,7 +144,7 @@ def _stack(measured: MeasuredParts, style: Style, wiring: Wiring, width: float) 
         (width - wiring.arrangement.size[0] * UNIT) / 2,
         wiring,
         box,
-        tuple(_place_samples(measured.samples, width, box[1] + _LEGEND_PAD + _LEGEND_TITLE)),
+        tuple(_place_samples(measured.samples, width, box[1] + _LEGEND_PAD + measured.legend_title)),
     )
 
 

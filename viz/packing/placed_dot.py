@@ -185,10 +185,13 @@ class _Writer:
             return
         left, top, right, bottom = self.page.legend
         with self.graph.subgraph(name="cluster of marks") as cluster:
-            cluster.attr(
-                label=label([small("Legend", self.style.faint_ink)], "left"), style="solid", color=self.style.frame,
-                bb=f"{self._point(left, bottom)},{self._point(right, top)}",
+            title = {
+                "label": label([small("Legend", self.style.faint_ink)], "left"),
                 **self._label_place((left + 6, top + 4, left + 44, top + 18)),
+            }
+            cluster.attr(
+                style="solid", color=self.style.frame, bb=f"{self._point(left, bottom)},{self._point(right, top)}",
+                **({} if self.style.widths else title),
             )  # fmt: skip
         for i, (sample, (x, y)) in enumerate(zip(samples, self.page.samples, strict=True), start=1):
             add_sample(self.graph, f"legend {i}", sample, self.style, {"pos": self._point(x, y), "fixedsize": "false"})

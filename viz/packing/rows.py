@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
+from itertools import pairwise
 from typing import Literal
 
 from viz.packing.block import Block, lay_out_block
@@ -65,6 +66,31 @@ class RowLayout:
             own = min((end for end in ends if end >= 0), key=lambda end: (crossing[end], -end))
             other = ends[1] if own == ends[0] else ends[0]
             self.cells[own].tags[self._find_side(own, other)].append(place)
+        self._join_strips(number)
+
+    def _join_strips(self, number: Mapping[str, int]) -> None:
+        """Put all tags between two rows in one strip, where no row becomes wider than the widest."""
+        widest = max(map(self._measure_width, self.plan.rows), default=0)
+        for upper, lower in pairwise(self.plan.rows):
+            for row, other, side, goal in ((upper, lower, *_STRIPS[::-1]), (lower, upper, *_STRIPS)):
+                moved = [(i, place) for i in row for place in self.cells[i].tags[side]]
+                ends = [self._find_other_end(number, i, place) for i, place in moved]
+                if not (any(self.cells[j].tags[goal] for j in other) and moved and set(ends) <= set(other)):
+                    continue
+                before = {j: list(self.cells[j].tags[goal]) for j in other}
+                for (_, place), j in zip(moved, ends, strict=True):
+                    self.cells[j].tags[goal].append(place)
+                if self._measure_width(other) <= widest:
+                    for i in row:
+                        self.cells[i].tags[side] = []
+                    break
+                for j, places in before.items():
+                    self.cells[j].tags[goal] = places
+
+    def _find_other_end(self, number: Mapping[str, int], own: int, place: int) -> int:
+        wire = self.parts.wires[place]
+        ends = [number.get(wire.source, -1), number.get(wire.target, -1)]
+        return ends[1] if ends[0] == own else ends[0]
 
     def _find_side(self, own: int, other: int) -> Side:
         if other < 0:

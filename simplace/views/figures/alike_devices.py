@@ -38,19 +38,29 @@ class Alike:
         return {device: first for first, family in self.devices.items() for device in family}
 
 
-def figure_boxes(placed: Placed, limit: int) -> Alike:
+def count_fold(placed: Placed, limit: int) -> int:
+    """Return from how many devices on those alike are drawn as one, in a figure of at most `limit` boxes.
+
+    It is three, but two of very many, or where there is not a box for each.
+    """
+    devices = len({decision.device for decision in placed.placement.decisions.values()})
+    return FEW_ALIKE if devices <= min(_DRAWN, limit) else 2
+
+
+def figure_boxes(placed: Placed, limit: int, fold: int = 0) -> Alike:
     """Return at most `limit` boxes, or one a device where these are more.
 
     Each device is drawn where there are few, and where `limit` leaves some boxes to each or all ops are drawn one by
-    one. Else of three or more that are alike one is drawn, with as much detail as there is room for then.
+    one. Else of those alike, from `fold` on or as many as `count_fold` says, one is drawn, with as much
+    detail as there is room for then.
     """
     devices = len({decision.device for decision in placed.placement.decisions.values()})
     whole = _fold(placed, limit, least=devices + 1)
     if devices <= _DRAWN and (devices * _BOXES_EACH <= limit or len(whole.boxes) == len(whole.drawn)):
         return whole
-    found = whole
+    found, fold = whole, fold or count_fold(placed, limit)
     for room in (*(limit * devices // share for share in _SHARES), limit, 1):
-        found = _fold(placed, room, FEW_ALIKE if devices <= _DRAWN else 2)
+        found = _fold(placed, room, fold)
         if len(found.boxes) <= limit:
             break
     return found

@@ -10,12 +10,18 @@ from simplace.explain.sentences import DECIDED_BY
 from simplace.graph.op_kinds import VARIABLE_HANDLE, is_arg
 from simplace.placement.placement import Placement
 from simplace.result import Placed
+from simplace.views.figures.alike_devices import figure_boxes
 from simplace.views.figures.captions import describe_placement
-from simplace.views.figures.placement_figure import arrange_in_rows, number_devices
+from simplace.views.figures.overview_title import write_message
+from simplace.views.figures.placement_figure import arrange_in_rows, draw_devices, draw_nodes, number_devices
 from simplace.views.text import quantities
 from simplace.views.text.tables import shorten_device
 from viz import Edge, Figure, Group, Node
 from viz.figure import NodeKind
+from viz.shortening import count_rest, fit_all
+
+_WIDE = 28  # characters of a box
+_Tie = tuple[int, int, str]  # the first nodes of two parts, and the kind of the colocation edge between them
 
 
 @dataclass(frozen=True, slots=True)
@@ -30,24 +36,42 @@ def colocation_figure(placed: Placed, limit: int = 40) -> Figure:
     """Return the figure of the groups of two nodes or more, the largest first, in at most `limit` boxes.
 
     Members of one op are drawn as one box where they are several, groups of the same ops on the same device as one.
+    Where the largest group takes more boxes, members with the same colocation edges share one. Without any group, it
+    has the devices with their ops, each of which is placed for itself.
     """
     placement = placed.placement
     families = _merge_like_groups(placement)
-    shown = _choose_largest(families, limit)
+    if not families:
+        return _draw_alone(placed, limit)
+    shown = _choose_largest(placement, families, limit)
+    kinds = {kind for family in shown for _, _, kind in _find_ties(placement, family)}
     groups, nodes, edges = [], [], []
     for number, family in enumerate(shown):
         groups.append(_draw_group(placement, family, number))
-        nodes += [_draw_node(placement, part, str(number)) for part in family.parts]
-        edges += _draw_edges(placement, family)
+        nodes += _draw_nodes(placement, family, str(number))
+        edges += _draw_edges(placement, family, are_labelled=len(kinds) > 1)
     figure = Figure(
-        title=f"{placed.title}: colocation groups",
-        caption=_write_caption(families, shown),
+        title=_write_title(placed, families, kinds),
+        caption=_write_caption(placed, families, shown),
         groups=tuple(groups),
         nodes=tuple(nodes),
         edges=tuple(edges),
         description=describe_placement(placed, "Colocation groups"),
     )
     return arrange_in_rows(figure)
+
+
+def _draw_alone(placed: Placed, limit: int) -> Figure:
+    """Return the figure of a graph without groups."""
+    alike = figure_boxes(placed, limit)
+    return Figure(
+        title="No op must share a device with another",
+        caption=f"{placed.title} · {quantities.format_count(len(placed.placement.decisions), 'node')}, each for itself",
+        groups=draw_devices(placed, alike),
+        nodes=draw_nodes(placed, alike),
+        description=describe_placement(placed, "Colocation groups"),
+        arrangement="rows",
+    )
 
 
 def _merge_like_groups(placement: Placement) -> list[_Family]:
@@ -62,7 +86,7 @@ def _merge_like_groups(placement: Placement) -> list[_Family]:
         found.setdefault(key, []).append(root)
     families = [_Family(tuple(roots), _split_members(placement, roots[0])) for roots in found.values()]
     sizes = {family.roots: len(placement.members[family.roots[0]]) for family in families}
-    return sorted(families, key=lambda family: (-sizes[family.roots] * len(family.roots), family.roots))
+    return sorted(families, key=lambda family: (-sizes[family.roots], -len(family.roots), family.roots))
 
 
 def _split_members(placement: Placement, root: int) -> tuple[tuple[int, ...], ...]:
@@ -72,7 +96,9 @@ def _split_members(placement: Placement, root: int) -> tuple[tuple[int, ...], ..
     return tuple(tuple(nodes) for nodes in parts.values())
 
 
-def _choose_largest(families: list[_Family], limit: int) -> list[_Family]:
+def _choose_largest(placement: Placement, families: list[_Family], limit: int) -> list[_Family]:
+    if len(families[0].parts) > limit:
+        families = [_join_tied_alike(placement, family) for family in families]
     shown: list[_Family] = []
     boxes = 0
     for family in families:
@@ -83,13 +109,48 @@ def _choose_largest(families: list[_Family], limit: int) -> list[_Family]:
     return shown
 
 
-def _write_caption(families: list[_Family], shown: list[_Family]) -> str:
+def _join_tied_alike(placement: Placement, family: _Family) -> _Family:
+    """Return a family whose parts that are tied to the same others, in the same ways, are one; requests keep apart."""
+    ties: dict[int, set[tuple[int, str]]] = {part[0]: set() for part in family.parts}
+    for one, other, kind in _find_ties(placement, family):
+        ties[one].add((other, kind))
+        ties[other].add((one, kind))
+    joined: dict[tuple[object, ...], tuple[int, ...]] = {}
+    for part in family.parts:
+        key = (placement.graph.requested[part[0]], frozenset(ties[part[0]]))
+        joined[key] = (*joined.get(key, ()), *part)
+    return _Family(family.roots, tuple(joined.values()))
+
+
+def _find_ties(placement: Placement, family: _Family) -> list[_Tie]:
+    """Return the colocation edges between the parts of a family, by the first nodes of these: each kind once."""
+    part_of = {node: part[0] for part in family.parts for node in part}
+    found: dict[_Tie, None] = {}
+    colocation_edges = {join for node in part_of for join in placement.joins_at.get(node, ())}
+    for join in sorted(colocation_edges, key=lambda one: (one.first, one.second, one.kind.value)):
+        one, other = part_of.get(join.first, -1), part_of.get(join.second, -1)
+        if min(one, other) >= 0 and one != other:
+            found[one, other, join.kind.value] = None
+    return list(found)
+
+
+def _write_title(placed: Placed, families: list[_Family], kinds: set[str]) -> str:
+    """Return how many groups there are, and how large the first one is; by what, where it is the same in all."""
+    placement, root = placed.placement, families[0].roots[0]
+    device = shorten_device(placement, placement.device(root)) or "no device"
+    largest = quantities.format_count(len(placement.members[root]), "op")
     total = sum(len(family.roots) for family in families)
-    if not total:
-        return "no node is colocated with another"
-    parts = [f"{quantities.format_count(total, 'group')} of two nodes or more"]
-    drawn = sum(len(family.roots) for family in shown)
-    return " · ".join(parts + ([f"{total - drawn:,} smaller ones are not drawn"] if drawn < total else []))
+    said = f"{total:,} colocation groups, the largest of {largest} on {device}"
+    if total == 1:
+        said = f"{largest} must share a device, {device}"
+    if len(kinds) == 1:
+        said += f", tied by a {' or '.join(kinds)} each"
+    return said if placement.refusal is None else f"{write_message(placed)}: {said}"
+
+
+def _write_caption(placed: Placed, families: list[_Family], shown: list[_Family]) -> str:
+    left = sum(len(family.roots) for family in families) - sum(len(family.roots) for family in shown)
+    return " · ".join([placed.title, *([f"{left:,} smaller groups are not drawn"] if left else [])])
 
 
 def _draw_group(placement: Placement, family: _Family, number: int) -> Group:
@@ -121,24 +182,40 @@ def _name_node(placement: Placement, node: int) -> str:
     return placement.notes(node).variable or placement.graph.names[node]
 
 
-def _draw_node(placement: Placement, part: tuple[int, ...], group: str) -> Node:
-    graph, first = placement.graph, part[0]
-    op, asked = graph.ops[first], graph.requested[first].rpartition("/device:")[2]
-    is_handle = is_arg(op) or op == VARIABLE_HANDLE
-    kind: NodeKind = "variable" if is_handle else "op"
-    label = f"{op} ×{len(part)}" if len(part) > 1 else _name_node(placement, first) if is_handle else op
-    detail = "" if len(part) > 1 else (op if is_handle else graph.names[first])
-    requests = f"requests {asked}" if asked else ""
-    return Node(str(first), label, detail or requests, group, kind, tooltip=requests)
+def _draw_nodes(placement: Placement, family: _Family, group: str) -> list[Node]:
+    """Return a box for each part of a family; long names are shortened from what they have in common."""
+    graph = placement.graph
+    details = fit_all([_write_detail(placement, part) for part in family.parts], _WIDE)
+    nodes = []
+    for part, detail in zip(family.parts, details, strict=True):
+        asked = graph.requested[part[0]].rpartition("/device:")[2]
+        requests = f"requests {asked}" if asked else ""
+        kind: NodeKind = "variable" if _is_handle(graph.ops[part[0]]) else "op"
+        nodes.append(
+            Node(str(part[0]), _write_label(placement, part), detail or requests, group, kind, tooltip=requests)
+        )
+    return nodes
 
 
-def _draw_edges(placement: Placement, family: _Family) -> list[Edge]:
-    """Return the colocation edges of the members: one for all of a kind between two boxes."""
-    box_of = {node: str(part[0]) for part in family.parts for node in part}
-    found: dict[tuple[str, str, str], None] = {}
-    colocation_edges = {join for node in box_of for join in placement.joins_at.get(node, ())}
-    for join in sorted(colocation_edges, key=lambda one: (one.first, one.second, one.kind.value)):
-        one, other = box_of.get(join.first, ""), box_of.get(join.second, "")
-        if one and other and one != other:
-            found[one, other, join.kind.value] = None
-    return [Edge(one, other, "tie", kind) for one, other, kind in found]
+def _write_label(placement: Placement, part: tuple[int, ...]) -> str:
+    ops = Counter(placement.graph.ops[node] for node in part)
+    if len(part) == 1 and _is_handle(*ops):
+        return _name_node(placement, part[0])
+    said = [f"{op} ×{count}" if count > 1 else op for op, count in ops.items()]
+    return count_rest(", ".join(said), _WIDE)
+
+
+def _write_detail(placement: Placement, part: tuple[int, ...]) -> str:
+    """Return the type of a variable, the name of another node, "" for several."""
+    op = placement.graph.ops[part[0]]
+    return "" if len(part) > 1 else op if _is_handle(op) else placement.graph.names[part[0]]
+
+
+def _is_handle(op: str) -> bool:
+    return is_arg(op) or op == VARIABLE_HANDLE
+
+
+def _draw_edges(placement: Placement, family: _Family, *, are_labelled: bool) -> list[Edge]:
+    """Return the colocation edges of the members, labelled with their kind where a figure has several."""
+    ties = _find_ties(placement, family)
+    return [Edge(str(one), str(other), "tie", kind if are_labelled else "") for one, other, kind in ties]

@@ -161,12 +161,14 @@ def _shorten_names(names: Sequence[str]) -> dict[str, str]:
 def _make_bands(
     use: MemoryUse, series: Mapping[str, Series], looks: Mapping[str, tuple[int, Pattern]], titles: Mapping[str, str]
 ) -> Iterator[Band]:
+    """Yield the bands; what holds nothing at the peak says how much it holds at another time."""
     at_peak = find_bytes_at_peak(series, use)
     for name in (*(one for one in _LOOKS if one in series), *(one for one in series if one not in _LOOKS)):
         points = tuple((time / _SECOND, float(size)) for time, size in series[name])
-        note = format_bytes(at_peak[name])
-        if not any(size for _, size in points):
+        largest = max(size for _, size in points)
+        if not largest:
             continue
+        note = format_bytes(at_peak[name]) if at_peak[name] else f"else {format_bytes(int(largest))}"
         if name in looks:
             index, pattern = looks[name]
             yield Band(titles[name], points, "GPU", index, pattern, note)

@@ -10,7 +10,7 @@ from simplace.partition.traffic import CollectiveVolume
 from simplace.partition.transfers import Copy
 from simplace.result import Placed
 from simplace.views.figures.acyclic_groups import Ends, has_cycle
-from simplace.views.figures.alike_devices import Alike, figure_boxes, fold_alike
+from simplace.views.figures.alike_devices import Alike, count_fold, figure_boxes, fold_alike
 from simplace.views.figures.box_edges import box_edges, without_implied
 from simplace.views.figures.boxes import Box, BoxPaths, group_into_boxes
 from simplace.views.figures.captions import describe_placement
@@ -57,33 +57,33 @@ def overview_boxes(placed: Placed, limit: int = MOST) -> Alike:
 
 def choose_overview_boxes(placed: Placed, limit: int = MOST) -> tuple[Alike, bool]:
     """Return the boxes, and whether each is one op."""
-    few = _fold_few(placed, min(limit, _FEW))
+    few = _fold_few(placed, min(limit, _FEW), count_fold(placed, limit))
     return (_choose_part_boxes(placed, limit), False) if few is None else (few, True)
 
 
 def _choose_part_boxes(placed: Placed, limit: int) -> Alike:
     """Return the parts of a step on each device, in at most `limit` boxes, or one box a device where these are more."""
-    drawn = BoxPaths.of(placed.placement)
+    drawn, fold = BoxPaths.of(placed.placement), count_fold(placed, limit)
     for room in range(MOST_BOXES, 0, -1):
-        alike = _fold(placed, *make_part_boxes(drawn.graph, drawn.parts, room))
+        alike = _fold(placed, *make_part_boxes(drawn.graph, drawn.parts, room), fold)
         if len(alike.boxes) <= limit:
             break
     return alike
 
 
-def _fold_few(placed: Placed, limit: int) -> Alike | None:
+def _fold_few(placed: Placed, limit: int, fold: int) -> Alike | None:
     """Return a box an op, None where that makes more than `limit` boxes."""
     keepers = BoxPaths.of(placed.placement).graph.keepers
     devices = {placed.placement.device(node) for node in keepers}
     if len(keepers) > limit * max(len(devices) - 1, 1):
         return None
-    found = _fold(placed, *group_into_boxes(placed.placement, len(keepers)))
+    found = _fold(placed, *group_into_boxes(placed.placement, len(keepers)), fold)
     return found if len(found.boxes) <= limit else None
 
 
-def _fold(placed: Placed, made: list[Box], box_of: dict[int, int]) -> Alike:
+def _fold(placed: Placed, made: list[Box], box_of: dict[int, int], fold: int) -> Alike:
     copied = frozenset((copy.source, copy.target) for copy in placed.crossing)
-    return fold_alike(placed.placement, made, box_of, copied=copied)
+    return fold_alike(placed.placement, made, box_of, most=fold - 1, least=fold, copied=copied)
 
 
 def _draw_parts(placed: Placed, alike: Alike) -> Figure:

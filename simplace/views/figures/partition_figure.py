@@ -12,7 +12,7 @@ from simplace.partition.transfers import Copy
 from simplace.placement.placement import Placement
 from simplace.result import Placed
 from simplace.views.figures.acyclic_groups import has_cycle
-from simplace.views.figures.alike_devices import Alike, figure_boxes
+from simplace.views.figures.alike_devices import Alike, count_fold, figure_boxes
 from simplace.views.figures.box_edges import without_implied
 from simplace.views.figures.captions import describe_placement
 from simplace.views.figures.overview_title import write_message
@@ -80,8 +80,9 @@ def partition_figure(placed: Placed, limit: int = 40) -> Figure:
 def _choose_detail(placed: Placed, limit: int) -> tuple[Alike, list[_Pair]]:
     """Return the boxes and the pairs of the most detailed figure that has at most `limit` of both."""
     made: dict[int, Alike] = {}
+    fold = count_fold(placed, limit)
     for room, joined in _list_details(limit, len(placed.copies)):
-        alike = made[room] if room in made else made.setdefault(room, figure_boxes(placed, room))
+        alike = made[room] if room in made else made.setdefault(room, figure_boxes(placed, room, fold))
         pairs = _pair_transfers(placed.copies, alike, joined)
         drawn = {*map(str, range(len(alike.boxes))), *(end for pair in pairs for end in (pair.send, pair.receive))}
         if len(drawn) <= limit:

@@ -74,7 +74,12 @@ def draw_boxes(placed: Placed, alike: Alike) -> Figure:
 def draw_devices(placed: Placed, alike: Alike) -> tuple[Group, ...]:
     """Return the groups of the devices that have boxes."""
     numbered = number_devices(placed.placement)
-    groups = [device_group(placed, alike.devices[name], i) for i, name in numbered if name in alike.devices]
+    tasks = Counter(_name_task(placed.placement, names) for names in alike.devices.values())
+    groups = [
+        device_group(placed, alike.devices[name], i, tasks[_name_task(placed.placement, alike.devices[name])] > 1)
+        for i, name in numbered
+        if name in alike.devices
+    ]
     kinds = Counter(group.kind for group in groups)
     return tuple(
         replace(group, badge=_write_badge(placed, alike.devices[group.id])) if kinds[group.kind] >= _BADGES else group
@@ -221,14 +226,20 @@ def write_caption(placed: Placed, alike: Alike, hidden: tuple[int, int], undrawn
     return " · ".join(parts)
 
 
-def device_group(placed: Placed, names: tuple[str, ...], index: int) -> Group:
-    """Return the group of a device by its full name, or of several that are drawn as one."""
+def device_group(placed: Placed, names: tuple[str, ...], index: int, is_framed: bool = True) -> Group:
+    """Return the group of a device by its full name, or of several that are drawn as one.
+
+    With `is_framed` it is drawn in the box of its task, where there are several; else its title has the task.
+    """
     placement = placed.placement
     device = placement.devices.by_name[names[0]]
     counts = Counter(decision.device for decision in placement.decisions.values() if decision.device in names)
-    frame, ops = _name_task(placement, names), quantities.format_count(counts.total(), "op")
+    frame = _name_task(placement, names) if is_framed else ""
+    ops = quantities.format_count(counts.total(), "op")
     ends = [placement.devices.by_name[name] for name in dict.fromkeys((names[0], names[-1]))]
-    title = " … ".join(f"{end.type}:{end.spec.id}" if frame else end.short for end in ends)
+    is_one = bool(_name_task(placement, names))  # task, so what it is called need be said once at most
+    title = " … ".join(f"{end.type}:{end.spec.id}" if is_one and (frame or i) else end.short
+                       for i, end in enumerate(ends))  # fmt: skip
     if len(names) > 1:
         each = quantities.format_count(counts[names[0]], "op")
         ops = f"{len(names)} devices alike, {f'{each} each' if len(set(counts.values())) == 1 else f'{ops} in total'}"
@@ -238,8 +249,8 @@ def device_group(placed: Placed, names: tuple[str, ...], index: int) -> Group:
 def _name_task(placement: Placement, names: tuple[str, ...]) -> str:
     """Return the task that has the devices, "" where they are of several, or where there is only one task."""
     of = {device.name: (device.spec.job, device.spec.task) for device in placement.devices}
-    own = {of[name] for name in names}
-    if len(set(of.values())) < 2 or len(own) > 1:
+    own = {of[name] for name in names if name in of}
+    if len(set(of.values())) < 2 or len(own) != 1:
         return ""
     ((job, task),) = own
     return f"task {task} of job {job}"

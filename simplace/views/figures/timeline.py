@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import re
 from collections import Counter
 from collections.abc import Iterator
+from dataclasses import replace
 
 from simplace.analysis.part_names import name_part
 from simplace.analysis.schedule import Schedule
@@ -17,6 +19,7 @@ from simplace.views.figures.captions import describe_placement
 from simplace.views.text.cost_sentences import format_makespan, format_uncertain
 from simplace.views.text.quantities import format_bytes, format_duration
 from simplace.views.text.traffic_phrases import describe_traffic, join_devices
+from simplace.views.text.verdict import write_brief_verdict
 from simplace.views.text.wait_phrases import WAITED_FOR
 from viz import Group
 from viz.gantt import Bar, BarKind, Gantt
@@ -26,6 +29,10 @@ _KINDS: dict[str, BarKind] = {
     "op": "op", "kernel": "op", "launch": "launch", "shard": "part", "copy": "copy", "dead": "op",
     "collective": "collective",
 }  # fmt: skip
+
+
+_BADGES = 3  # devices of a type from which on their copies have numbers: their colours are hard to tell apart
+_TASK = re.compile(r"/job:(?P<job>[^/ ]+)/replica:\d+/task:(?P<task>\d+)(?!/device)")
 
 
 def draw_timeline(schedule: Schedule) -> Gantt:
@@ -45,9 +52,8 @@ def draw_timeline(schedule: Schedule) -> Gantt:
     tracks = tuple(
         Row(_shorten_track_name(schedule, trace.tracks[i]), get_track_heading(schedule, trace.tracks[i])) for i in used
     )
-    title = f"{schedule.placement.program.title}: {format_makespan(schedule)}"
-    if len(trace.steps) > 1:
-        title += f" for {len(trace.steps)} steps"
+    steps = f" for {len(trace.steps)} steps" if len(trace.steps) > 1 else ""
+    title = f"{schedule.placement.program.title}: {format_makespan(schedule)}{steps}; {write_brief_verdict(schedule)}"
     sent = describe_traffic(schedule.estimated.graph.traffic)
     caption = "\n".join([describe_settings(schedule), *([sent] if sent else [])])
     what = describe_placement(Placed(schedule.placement), "Simulated schedule")
@@ -74,7 +80,7 @@ def get_track_heading(schedule: Schedule, track: Track) -> str:
     device = schedule.placement.devices.by_name.get(track.owner)
     if device is not None:
         return device.short
-    return "threads of the process" if track.owner == LOCAL_TASK else f"threads of {track.owner}"
+    return "threads of the process" if track.owner == LOCAL_TASK else f"threads of {_shorten_task(track.owner)}"
 
 
 def _list_groups(schedule: Schedule) -> tuple[Group, ...]:
@@ -83,7 +89,10 @@ def _list_groups(schedule: Schedule) -> tuple[Group, ...]:
     for device in schedule.placement.devices:
         groups.append(Group(device.name, device.short, kind=device.type, index=counts[device.type]))
         counts[device.type] += 1
-    return tuple(groups)
+    return tuple(
+        replace(group, badge=f"{group.index}") if group.kind != "CPU" and counts[group.kind] >= _BADGES else group
+        for group in groups
+    )
 
 
 def _shorten_track_name(schedule: Schedule, track: Track) -> str:
@@ -91,7 +100,18 @@ def _shorten_track_name(schedule: Schedule, track: Track) -> str:
     owner = get_track_heading(schedule, track)
     if track.kind == "collective":
         return track.name.removesuffix(f" {owner}")
-    return track.name.removeprefix(owner).strip() if owner and track.name != owner else track.name
+    name = _TASK.sub(lambda found: _shorten_task(found[0]), track.name)
+    return name.removeprefix(_shorten_task(track.owner)).removeprefix(owner).strip() or name
+
+
+def _shorten_task(task: str) -> str:
+    """Return the job and the number of a task, as names of devices have it; other text as it is.
+
+    >>> _shorten_task("/job:worker/replica:0/task:1")
+    'worker/1'
+    """
+    found = _TASK.fullmatch(task)
+    return f"{found['job']}/{found['task']}" if found else task
 
 
 def _draw_bar(schedule: Schedule, span: Span, row: int, is_critical: bool) -> Bar:

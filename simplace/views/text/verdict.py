@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING
 
@@ -21,11 +22,26 @@ HEADINGS: Mapping[Cause, str] = {
     "launches": "launches", "copies": "copies", "collectives": "collectives", "input": "input",
     "devices": "other devices",
 }  # fmt: skip
+_BRIEF = 2  # groups of devices that a brief verdict tells of
 _SMALL = 0.1  # of a step: shorter waits of a busy device are not told
 
 
 def write_verdict(schedule: Schedule) -> str:
     """Return in one line how busy each device is, and what it waits for; the CPU's only where nothing else works."""
+    return "; ".join(_describe_group(schedule, group) for group in _list_groups(schedule))
+
+
+def write_brief_verdict(schedule: Schedule) -> str:
+    """Return the verdict without its evidence, such as "GPU:0 busy 16%, launch-bound", of the first devices alike."""
+    said = [
+        re.split(r": |, waits|, each waits \d| during|, longest", _describe_group(schedule, group))[0]
+        for group in _list_groups(schedule)
+    ]
+    return "; ".join([*said[:_BRIEF], *(["…"] if len(said) > _BRIEF else [])])
+
+
+def _list_groups(schedule: Schedule) -> list[list[DeviceTime]]:
+    """Return the devices that the verdict is on, those together that are busy and wait alike."""
     devices = schedule.placed.devices.by_name
     others = [one for one in schedule.device_times if devices[one.device].type != "CPU"]
     if all(one.is_idle for one in others):
@@ -35,7 +51,7 @@ def write_verdict(schedule: Schedule) -> str:
     for one in times:
         alike = (one.main_cause, one.is_idle, schedule.find_awaited_type(one), one.is_latency_bound)
         groups.setdefault(alike, []).append(one)
-    return "; ".join(_describe_group(schedule, group) for group in groups.values())
+    return list(groups.values())
 
 
 def write_step_verdict(schedule: Schedule) -> str:
