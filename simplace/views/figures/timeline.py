@@ -9,6 +9,7 @@ from simplace.analysis.part_names import name_part
 from simplace.analysis.schedule import Schedule
 from simplace.analysis.time_sources import find_source
 from simplace.devices.device_name import LOCAL_TASK
+from simplace.devices.device_set import shorten_task
 from simplace.executor.trace import Span, Track
 from simplace.partition.transfers import Copy
 from simplace.program.known_names import strip_number
@@ -74,7 +75,7 @@ def get_track_heading(schedule: Schedule, track: Track) -> str:
     device = schedule.placement.devices.by_name.get(track.owner)
     if device is not None:
         return device.short
-    return "threads of the process" if track.owner == LOCAL_TASK else f"threads of {track.owner}"
+    return "threads of the process" if track.owner == LOCAL_TASK else f"threads of {shorten_task(track.owner)}"
 
 
 def _list_groups(schedule: Schedule) -> tuple[Group, ...]:
@@ -91,6 +92,7 @@ def _shorten_track_name(schedule: Schedule, track: Track) -> str:
     owner = get_track_heading(schedule, track)
     if track.kind == "collective":
         return track.name.removesuffix(f" {owner}")
+    owner = owner.removeprefix("threads of ")
     return track.name.removeprefix(owner).strip() if owner and track.name != owner else track.name
 
 
