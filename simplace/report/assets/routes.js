@@ -3,7 +3,7 @@
 
 const CLEAR = 7; // pixels between a line and the boxes that it passes
 const BEND = 60; // pixels that a line takes more rather than bend once more
-const MOST_POINTS = 60000; // of a raster; of more, lines run straight, and beneath boxes
+const MOST_POINTS = 30000; // of a raster; of more, lines run straight, and beneath boxes
 const ROUNDING = 6; // pixels of a corner
 
 /**
@@ -13,7 +13,7 @@ const ROUNDING = 6; // pixels of a corner
 function routed(start, ends, blocks) {
   const raster = new Raster([start, ...ends].map(lifted), blocks);
   if (raster.size > MOST_POINTS) return ends.map(() => null);
-  const before = raster.search(lifted(start));
+  const before = raster.search(lifted(start), ends.map(lifted));
   return ends.map((end) => {
     const way = raster.follow(before, lifted(end));
     return way && withoutStops([start, ...way, end].map(({ x, y }) => ({ x, y })));
@@ -75,8 +75,12 @@ class Raster {
 
   #number({ x, y }) { return this.yAt.get(y) * this.xs.length + this.xAt.get(x); }
 
-  /** Return, for each point and direction of arriving (two numbers a point), the state before it; -1 where no way is. */
-  search(start) {
+  /**
+   * Return, for each point and direction of arriving (two numbers a point), the state before it; -1 where no way is. The
+   * search ends when the best ways to all of `ends` are known.
+   */
+  search(start, ends) {
+    const wanted = new Set(ends.map((end) => this.#number(end)));
     const { xs, ys, taken } = this;
     const columns = xs.length;
     const [lengths, before] = [new Float64Array(2 * this.size).fill(Infinity), new Int32Array(2 * this.size).fill(-1)];
@@ -92,9 +96,15 @@ class Raster {
       waiting.push([length, next]);
     };
     for (let least = waiting.pop(); least; least = waiting.pop()) {
-      const [length, state] = least;
-      if (length > lengths[state]) continue;
+      const [length, state, isTurned] = least;
+      if (length > lengths[state] && !isTurned) continue;
       const point = state >> 1;
+      if (wanted.has(point)) {
+        if (state % 2 === UPRIGHT || isTurned) wanted.delete(point);
+        else waiting.push([length + BEND, state, true]); // it still has to turn there
+        if (!wanted.size) break;
+      }
+      if (isTurned) continue;
       const [row, column] = [Math.floor(point / columns), point % columns];
       if (column + 1 < columns && !taken[LEVEL][point]) reach(state, point + 1, LEVEL, xs[column + 1] - xs[column]);
       if (column && !taken[LEVEL][point - 1]) reach(state, point - 1, LEVEL, xs[column] - xs[column - 1]);
