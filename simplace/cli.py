@@ -14,6 +14,7 @@ from importlib import import_module
 from typing import NoReturn
 
 from simplace._version import __version__
+from simplace.commands.help_text import ExamplesFormatter
 from simplace.commands.output import check_distinct, report_error, say_error, shorten_text
 from simplace.commands.streams import discard_stdout, flush_stdout, no_room, usable_streams
 from simplace.errors import SimplaceError, join_alternatives
@@ -26,13 +27,13 @@ _COMMANDS = (
 
 _EXAMPLES = """\
 examples:
-  simplace show model.py                                what runs where, and does TensorFlow agree
-  simplace show model.py --devices cpu:1,gpu:2 -o f.svg the same for two GPUs, with a figure
-  simplace show model.py:train_step -- --epochs 1       one function of a script, with the script's own arguments
-  simplace explain model.py dense/MatMul                why one node is where it is
-  simplace diff model.py --pin 'dense*=CPU'             what would move, and because of which node
-  simplace check saved_model/ --hard                    compare with TensorFlow, soft placement off
-  simplace kernels Cast --dtype int32                   which devices have a kernel
+  simplace show model.py\twhat runs where, and does TensorFlow agree
+  simplace show model.py --devices cpu:1,gpu:2 -o f.svg\tthe same for two GPUs, with a figure
+  simplace show model.py:train_step -- --epochs 1\tone function of a script, with the script's own arguments
+  simplace explain model.py dense/MatMul\twhy one node is where it is
+  simplace diff model.py --pin 'dense*=CPU'\twhat would move, and because of which node
+  simplace check saved_model/ --hard\tcompare with TensorFlow, soft placement off
+  simplace kernels Cast --dtype int32\twhich devices have a kernel
 """
 
 
@@ -129,7 +130,7 @@ def _build_parser(commands: Sequence[str]) -> argparse.ArgumentParser:
         prog="simplace",
         description="Replay, check, explain and draw how TensorFlow places a program on devices.",
         epilog=_EXAMPLES,
-        formatter_class=argparse.RawDescriptionHelpFormatter,
+        formatter_class=ExamplesFormatter,
     )
     parser.add_argument("--version", action="version", version=f"simplace {__version__}")
     parsers = parser.add_subparsers(title="commands", required=True, metavar="COMMAND")

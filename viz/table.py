@@ -16,7 +16,8 @@ class Column:
 
     Cells of a `flexible` column lose their middle. Those of a `listed` one, things with ", " between them, lose the
     last things, which are counted. Those of a `wrapped` one, such as types, lose nothing and take several lines. Those
-    of a column `below`, such as sentences, go below their row, wrapped.
+    of a column `below`, such as sentences, go below their row, wrapped. Those of a `heading` one, which few rows have,
+    go above their row, after the title.
     """
 
     title: str
@@ -25,6 +26,7 @@ class Column:
     below: bool = False
     listed: bool = False
     wrapped: bool = False
+    heading: bool = False
 
 
 @dataclass(frozen=True, slots=True)

@@ -85,14 +85,19 @@ def _print(console: Console, table: Table, width: int | None) -> None:
 
 
 def _lines(table: Table, width: int | None, console: Console | None) -> Iterator[str]:
-    """Yield the titles, a rule and the rows; what goes below its row follows it on lines of its own."""
+    """Yield the titles, a rule and the rows; what goes above or below its row has lines of its own there."""
     rows = [[visible(column.title) for column in table.columns], *(list(map(visible, row)) for row in table.rows)]
     layout = lay_out_table(table.columns, rows, width)
     aligns = [table.columns[place].align for place in layout.beside]
     sizes = dict(zip(layout.beside, layout.widths, strict=True))
     sizes |= {place: (width or _UNLIMITED) - len(_INDENT) for place in layout.below}
-    shown = {place: _fit_column(table.columns[place], [row[place] for row in rows], sizes[place]) for place in sizes}
+    shown = {
+        place: _fit_column(table.columns[place], [row[place] for row in rows], sizes[place], place in layout.below)
+        for place in sizes
+    }
     for number in range(len(rows)):
+        if number:
+            yield from _write_above([(rows[0][place], rows[number][place]) for place in layout.above], console)
         cells = [_wrap(shown[place][number], sizes[place], console) for place in layout.beside]
         for line in zip_longest(*cells, fillvalue=""):
             yield (" " * GAP).join(map(_aligned, line, aligns, layout.widths))
@@ -101,14 +106,23 @@ def _lines(table: Table, width: int | None, console: Console | None) -> Iterator
             yield "─" * (sum(layout.widths) + GAP * (len(layout.widths) - 1))
 
 
-def _fit_column(column: Column, cells: Sequence[str], size: int) -> list[str]:
+def _fit_column(column: Column, cells: Sequence[str], size: int, is_below: bool) -> list[str]:
     """Return the cells of a column as they are shown in `size` cells; those that wrap may be wider, as its title is."""
     title, *others = cells
-    if column.below:
+    if column.below or (
+        is_below and not column.listed and all(len(word) <= size for c in others for word in c.split())
+    ):
         return [title, *others]
     if column.wrapped:
         return [title, *((count_rest(cell, size) for cell in others) if column.listed else others)]
     return [title, *(fit_lists if column.listed else fit_all)(others, size)]
+
+
+def _write_above(cells: Sequence[tuple[str, str]], console: Console | None) -> Iterator[str]:
+    """Yield what goes above a row, each cell after its title."""
+    for title, cell in cells:
+        if cell.strip() and console is not None:
+            yield from _wrap(f"{title} {cell}", console.width, console)
 
 
 def _write_below(cells: Sequence[str], console: Console | None) -> Iterator[str]:

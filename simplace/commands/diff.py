@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 from simplace.commands import figures, output, terminal
 from simplace.commands import options as words
+from simplace.commands.help_text import ExamplesFormatter
 from simplace.errors import DrawingError, SimplaceError
 from simplace.progress import show_progress
 
@@ -35,7 +36,7 @@ def add(commands: Any) -> None:
     """Add the subcommand."""
     parser = commands.add_parser(
         "diff", help="what moves between two targets, machines or settings, and why",
-        epilog=_EXAMPLES, formatter_class=argparse.RawDescriptionHelpFormatter,
+        epilog=_EXAMPLES, formatter_class=ExamplesFormatter,
     )  # fmt: skip
     words.add_target(parser)
     parser.add_argument("other", metavar="OTHER", nargs="?", help="the target after the change (default: TARGET)")

@@ -51,12 +51,23 @@ class Device:
         return self.type in (device_type, COMPOSITE)
 
 
+def shorten_task(name: str) -> str:
+    """Return the task in a name as the short names of its devices have it.
+
+    >>> shorten_task("/job:worker/replica:0/task:1")
+    'worker/1'
+    """
+    spec = DeviceName.parse(name)
+    assert spec is not None, f"{name} has a task"
+    return f"{spec.job}/{spec.task}"
+
+
 @cache
 def _shorten(name: str) -> str:
     spec = DeviceName.parse(name)
     assert spec is not None, f"{name} is a full device name"
     short = f"{spec.type}:{spec.id}"
-    return short if name.startswith(LOCAL_TASK + "/") else f"{spec.job}/{spec.task}/{short}"
+    return short if name.startswith(LOCAL_TASK + "/") else f"{shorten_task(name)}/{short}"
 
 
 def make_device(name: str, *, is_local: bool = True, memory: int = 0, members: tuple[str, ...] = ()) -> Device:

@@ -14,7 +14,7 @@ from random import Random
 
 from simplace.costs.cost_model import Overheads
 from simplace.costs.estimate import EstimatedGraph
-from simplace.devices.device_set import Device
+from simplace.devices.device_set import Device, shorten_task
 from simplace.executor.collective_runs import Arrival, CollectiveRuns
 from simplace.executor.control_flow import ControlFlow
 from simplace.executor.cores import Cores
@@ -114,7 +114,7 @@ class _TensorFlowSimulation:
         threads, made = self.threads, {}
         names = sorted({_process_name(device) for device in self.device}, key=_split_device_number)
         for name in names:
-            where = f"{name} " if len(names) > 1 else ""
+            where = f"{shorten_task(name)} " if len(names) > 1 else ""
             size = 1 if threads.inter_op == -1 and len(self.graph.devices) == 1 else max(threads.inter_op, 0)
             title = "caller" if threads.inter_op == -1 and size == 1 else "inter-op"
             workers = [
@@ -497,7 +497,8 @@ class _TensorFlowSimulation:
         waits = [self._compute_stream(d) for d, is_gpu in ((source, from_gpu), (target, to_gpu)) if is_gpu]
         if _process_name(source) != _process_name(target):
             ends = f"{_process_name(source)} → {_process_name(target)}"
-            return self.streams.of(ends, "link", f"network {ends}"), tuple(waits)
+            name = f"network {shorten_task(source.name)} → {shorten_task(target.name)}"
+            return self.streams.of(ends, "link", name), tuple(waits)
         if not from_gpu and not to_gpu:
             return None, ()
         kinds: dict[tuple[bool, bool], tuple[Device, TrackKind, str]] = {

@@ -46,7 +46,7 @@ def explain_eager(eager: PlacedEager, name: str) -> Explanation:
         lines += [headline(each, eager), *_facts(each, eager)]
     times = sum(each.times for each in found)
     return Explanation(
-        name, join_sentence(f"{name}: {len(found)} ops outside of functions, run {times:,} times."), tuple(lines)
+        name, join_sentence(f"{name}: {len(found):,} ops outside of functions, run {times:,} times."), tuple(lines)
     )
 
 

@@ -126,7 +126,7 @@ def count_ops(placement: Placement, nodes: Sequence[int]) -> str:
         return f"{graph.names[nodes[0]]} ({graph.ops[nodes[0]]})"
     ops = Counter(graph.ops[node] for node in nodes)
     kinds = ", ".join(f"{count} {op}" if count > 1 else op for op, count in ops.most_common(3))
-    return f"{len(nodes)} ops ({kinds}{', …' if len(ops) > 3 else ''})"
+    return f"{len(nodes):,} ops ({kinds}{', …' if len(ops) > 3 else ''})"
 
 
 def ungranted_requests(placement: Placement) -> list[RequestNotGranted]:

@@ -33,8 +33,8 @@ from simplace.views.text.traffic_phrases import describe_traffic
 _STYLES = ("page.css",)
 _SCRIPTS = (
     "vendor/dagre.min.js", "text.js", "steps.js", "program.js", "groups.js", "chains.js", "tree.js", "places.js",
-    "layout.js", "colours.js", "marks.js", "shapes.js", "minimap.js", "graph.js", "hands.js", "tables.js", "details.js",
-    "search.js", "copies.js", "spans.js", "schedule.js", "address.js", "print.js", "main.js",
+    "layout.js", "colours.js", "marks.js", "shapes.js", "routes.js", "minimap.js", "graph.js", "hands.js", "tables.js",
+    "details.js", "search.js", "copies.js", "spans.js", "schedule.js", "address.js", "print.js", "main.js",
 )  # fmt: skip
 _DEFAULT = StepOptions()
 _NAME = 80  # letters of a program's name in a menu

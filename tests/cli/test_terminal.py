@@ -225,3 +225,11 @@ def test_what_the_program_prints_passes(tmp_path, capfd):
     out = capfd.readouterr().out
     assert "\x1b[31mred\x1b[0m\n" in out
     assert "\x1b[32mgreen\x1b[0m\n" in out
+
+
+@pytest.mark.parametrize("words", [(), ("show",), ("schedule",), ("diff",), ("explain",), ("check",), ("measure",)])
+def test_help_is_not_wider_than_the_terminal(words, monkeypatch, capsys):
+    monkeypatch.setenv("COLUMNS", "80")
+    with pytest.raises(SystemExit):
+        main([*words, "--help"])
+    assert [line for line in capsys.readouterr().out.split("\n") if cell_len(line) > 80] == []

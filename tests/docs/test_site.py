@@ -4,10 +4,12 @@ from __future__ import annotations
 
 import json
 import re
+import runpy
 import subprocess
 import sys
 from functools import cache
 from pathlib import Path
+from types import SimpleNamespace
 
 import pytest
 
@@ -115,3 +117,13 @@ def test_the_readme_leads_to_the_site() -> None:
         if name.startswith("docs/") and anchor:
             assert anchor in anchors_of(name.removeprefix("docs/")), target
     assert "](docs/live.md)" in text
+
+
+def test_outputs_on_the_pages_of_rules_wrap() -> None:
+    hook = runpy.run_path(str(ROOT / ".ci/rule_pages.py"))["on_page_content"]
+    pages = [SimpleNamespace(file=SimpleNamespace(src_uri=name)) for name in ("rules/doctor/refused.md", "memory.md")]
+    assert [hook("<p>", page, config={}, files=()) for page in pages] == ['<div class="rule-page"><p></div>', "<p>"]
+    site = (ROOT / "mkdocs.yml").read_text(encoding="utf-8")
+    assert "hooks:\n  - .ci/rule_pages.py\n" in site
+    assert "pygments_lang_class: true" in site  # the style sheet tells outputs from programs by it
+    assert ".rule-page .language-text" in read("stylesheets/tables.css")

@@ -29,7 +29,7 @@ class Networked(Costs):
 
 def test_each_process_has_its_threads_and_links_queue() -> None:
     done = schedule_placement(placed(), costs=Networked(), inter_op=1)
-    zero, one = "/job:worker/replica:0/task:0", "/job:worker/replica:0/task:1"
+    zero, one = "worker/0", "worker/1"
     assert ticks(done) == [
         f"{zero} inter-op 0: A 0-1",
         f"network {zero} → {one}: x:0/_send_0 0-4",

@@ -37,6 +37,28 @@ CROSSED = """
   visit(graph.layout.inside(graph.root));
   return found;
 """
+# The lines of each node that shows, selected in turn, that run through a box or a title: upright and level pieces.
+CROSSED_BY_NEAR = """
+  const found = [];
+  const leaves = graph.visibleItems.filter((item) => !graph.tree.isScope(item)).slice(0, 30);
+  let drawn = 0;
+  for (const item of leaves) {
+    graph.selected = graph.tree.leaf[item];
+    graph.render();
+    for (const path of document.querySelectorAll("#graph .edge.near")) {
+      drawn += 1;
+      const d = path.getAttribute("d");
+      const points = [...d.matchAll(/(-?[\\d.]+),(-?[\\d.]+)/g)].map(([, x, y]) => [Number(x), Number(y)]);
+      const isCrossed = (block) => points.slice(1).some(([x, y], i) => {
+        const [fromX, fromY] = points[i];
+        return Math.max(x, fromX) > block.x + 1 && Math.min(x, fromX) < block.x + block.width - 1
+          && Math.max(y, fromY) > block.y + 1 && Math.min(y, fromY) < block.y + block.height - 1;
+      });
+      if (d.includes("C") || graph.blocks.some(isCrossed)) found.push(`${item}: ${d}`);
+    }
+  }
+  return [drawn, found];
+"""
 OPEN_LARGEST = """
   const closed = graph.visibleItems.filter((item) => graph.tree.isScope(item) && !graph.open.has(item));
   closed.sort((one, other) => graph.tree.size(other) - graph.tree.size(one));
@@ -106,3 +128,29 @@ def test_the_title_of_an_open_device_is_whole(opened: Open) -> None:
     page = opened(worlds.result(place(*lines, gpus=4)))
     texts = page.value("[...document.querySelectorAll('#graph .heading .sub')].map((one) => one.textContent)")
     assert "4 devices alike, 1 op each" in texts
+
+
+@pytest.mark.parametrize("opening", [0, 3])
+@pytest.mark.parametrize("world", [lambda: graphs.towers(2), lambda: graphs.training_step(30), graphs.loop])
+def test_no_line_of_a_selected_node_crosses_a_box(opened: Open, world: Callable[[], Placement], opening: int) -> None:
+    page = opened(worlds.result(world()))
+    for _ in range(opening):
+        page.run(OPEN_LARGEST)
+    drawn, crossed = page.run(CROSSED_BY_NEAR)
+    assert (drawn > 3, crossed) == (True, [])
+
+
+def test_lines_that_no_way_is_free_for_run_beneath_boxes(opened: Open) -> None:
+    page = opened(worlds.towers())
+    page.run("graph.selected = 0; graph.render()")
+    order = page.value("[...graph.viewport.children].map((one) => one.getAttribute('class').split(' ').at(-1))")
+    near, box = (
+        order.index("near"),
+        page.value("[...graph.viewport.children].findIndex((one) => one.matches('.box:not(.open)'))"),
+    )
+    assert near < box
+    around = "[[-9, -9, 30, 5], [-9, 14, 30, 5], [-9, -9, 5, 28], [16, -9, 5, 28]]"  # walls
+    blocks = f"{around}.map(([x, y, width, height]) => ({{ x, y, width, height }}))"
+    start, end = "{ x: 5, y: 0, way: 1 }", "{ x: 5, y: 90, way: -1 }"
+    assert page.value(f"routed({start}, [{end}], {blocks})") == [None]
+    assert page.value(f"routed({start}, [{end}], [])") == [[{"x": 5, "y": 0}, {"x": 5, "y": 90}]]

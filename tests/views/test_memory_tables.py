@@ -58,10 +58,10 @@ x                 4 KiB    33%        1  x 4 KiB
 
 batch: 64; the largest that fits: 100
 
-process                device  takes at start  at most  why
-────────────────────────────────────────────────────────────────────────────────────────────────────────────────────────
-/job:localhost/task:0  GPU:0           20 KiB   20 KiB  visible: all but TensorFlow's reserve
-/job:localhost/task:0  GPU:1           20 KiB   20 KiB  visible: all but TensorFlow's reserve; this step does not use it
+process      device  takes at start  at most  why
+──────────────────────────────────────────────────────────────────────────────────────────────────────────────
+localhost/0  GPU:0           20 KiB   20 KiB  visible: all but TensorFlow's reserve
+localhost/0  GPU:1           20 KiB   20 KiB  visible: all but TensorFlow's reserve; this step does not use it
 
 note: not counted: what kernels need besides their inputs and outputs (the workspaces of cuDNN and cuBLAS), and \
 what Grappler changes"""

@@ -166,3 +166,28 @@ a.py:1  Fill, 2 more
 a.py:2  MatMul, 4 more
   It has a kernel"""
     )
+
+
+def test_a_heading_goes_above_its_row_whole_and_what_is_below_wraps_before_it_is_cut() -> None:
+    columns = (Column("run", heading=True), Column("copy", flexible=False), Column("what"))
+    rows = (
+        ("train.py:26: ReadVariableOp:0", "CPU:0 → GPU:0", "send tower_0/MatMul:0 to GPU:0"),
+        ("", "CPU:0 → GPU:1", "send tower_0/MatMul:0 to GPU:1"),
+    )
+    assert to_text(Table(columns, rows), 24).split("\n") == [
+        "copy",
+        "  what",
+        "─────────────",
+        "run train.py:26:",
+        "ReadVariableOp:0",
+        "CPU:0 → GPU:0",
+        "  send tower_0/MatMul:0",
+        "  to GPU:0",
+        "CPU:0 → GPU:1",
+        "  send tower_0/MatMul:0",
+        "  to GPU:1",
+    ]
+    assert to_text(Table(columns, rows), 60).split("\n")[2:4] == [
+        "run train.py:26: ReadVariableOp:0",
+        "CPU:0 → GPU:0  send tower_0/MatMul:0 to GPU:0",
+    ]

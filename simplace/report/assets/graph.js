@@ -263,8 +263,9 @@ class GraphView {
     this.elements = new Map();
     this.visibleItems = [];
     this.near = this.selected < 0 ? new Set() : this.#neighbours();
-    const drawn = [...this.#inside(root, 0, 0), ...this.#conflictEdges(), ...this.#nearEdges()];
-    this.viewport.replaceChildren(...drawn);
+    this.blocks = [];
+    const { frames, lines, boxes, labels } = this.#inside(root, 0, 0);
+    this.viewport.replaceChildren(...frames, ...lines, ...this.#conflictEdges(), ...this.#nearEdges(), ...boxes, ...labels, ...this.#conflictLabels());
     if (this.marks.nodes.length) this.#markBoxes();
     if (!this.elements.has(this.focused)) this.focused = this.visibleItems[0] ?? -1;
     this.elements.get(this.focused)?.setAttribute("tabindex", "0");
@@ -272,25 +273,30 @@ class GraphView {
     this.minimap.draw(this);
   }
 
+  /** Draw in four layers: open scopes, lines, the boxes that no line may cross, and what is written on lines and frames. */
   #inside(layout, left, top) {
-    const boxes = [...layout.boxes].sort((one, other) => one.y - other.y || one.x - other.x);
-    const elements = boxes.map((box) => this.#box(box, left, top));
-    const lines = [...layout.edges.map((edge) => this.#edge(edge, left, top)), ...layout.ports.map((edge) => this.#edge(edge, left, top))];
-    const labels = layout.edges.flatMap((edge) => this.#label(edge, left, top));
-    const bars = layout.bars.flatMap((bar) => this.#bar(bar, left, top));
-    const headings = boxes.filter((box) => box.inner).map((box) => this.#heading(box, left + box.x, top + box.y));
-    return [...elements.map(([box]) => box), ...lines, ...bars, ...labels, ...elements.flatMap(([, inner]) => inner), ...headings];
+    const drawn = { frames: [], lines: [], boxes: [], labels: [] };
+    const add = (layers) => { for (const [name, elements] of Object.entries(layers)) for (const each of elements) drawn[name].push(each); };
+    add({ lines: [...layout.edges, ...layout.ports].map((edge) => this.#edge(edge, left, top)) });
+    for (const box of [...layout.boxes].sort((one, other) => one.y - other.y || one.x - other.x)) {
+      const [x, y] = [left + box.x, top + box.y];
+      add({ [box.inner ? "frames" : "boxes"]: [this.#box(box, x, y)] });
+      if (!box.inner) continue;
+      add(this.#inside(box.inner, x + (box.width - box.inner.width) / 2, y + HEADER + PADDING));
+      add({ labels: [this.#heading(box, x, y)] });
+    }
+    add({ boxes: layout.bars.flatMap((bar) => this.#bar(bar, left, top)), labels: layout.edges.flatMap((edge) => this.#label(edge, left, top)) });
+    return drawn;
   }
 
-  #box(box, left, top) {
-    const [x, y] = [left + box.x, top + box.y];
-    this.places.set(box.item, { x, y, width: box.width, height: box.height });
+  #box(box, x, y) {
+    const place = { x, y, width: box.width, height: box.height };
+    this.places.set(box.item, place);
     this.visibleItems.push(box.item);
-    const isScope = this.tree.isScope(box.item);
-    const element = isScope ? this.#scope(box, x, y) : this.#leaf(box, x, y);
+    if (!box.inner) this.blocks.push(place);
+    const element = this.tree.isScope(box.item) ? this.#scope(box, x, y) : this.#leaf(box, x, y);
     this.elements.set(box.item, element);
-    if (!box.inner) return [element, []];
-    return [element, this.#inside(box.inner, x + (box.width - box.inner.width) / 2, y + HEADER + PADDING)];
+    return element;
   }
 
   #leaf(box, x, y) {
@@ -341,6 +347,7 @@ class GraphView {
     const detail = this.tree.detail[box.item];
     const shown = detail && end + 54 < box.width - 30 ? fitStart(detail, box.width - 48 - end) : "";
     const width = (shown ? end + 14 + textWidth(shown) : end) - 6;
+    this.blocks.push({ x: x + 9, y: y + 6, width, height: 16 });
     return draw("g", { class: `heading${signs.length === 1 ? ` one ${signs[0][0].style}` : ""}`, "aria-hidden": "true", transform: `translate(${x},${y})` },
       draw("rect", { x: 9, y: 6, width, height: 16, rx: 3 }),
       draw("text", { class: isPlace ? "place" : "", x: 12, y: 18 }, title),
@@ -406,6 +413,7 @@ class GraphView {
       "stroke-width": 1.6, "marker-start": "url(#arrow-copy)", "marker-end": "url(#arrow-copy)",
     }));
     const number = this.shown.bars.indexOf(bar);
+    this.blocks.push({ x: left + bar.x, y: top + bar.y, width: bar.width, height: bar.height });
     return [...arms, draw("g", { class: "volume", "data-volume": number, transform: `translate(${left + bar.x},${top + bar.y})` },
       draw("rect", { width: bar.width, height: bar.height, rx: 3 }),
       draw("text", { x: bar.width / 2, y: bar.height / 2 + 4 }, fit(bar.label, bar.width - 10)),
@@ -419,36 +427,48 @@ class GraphView {
     return new Set([...before, ...after]);
   }
 
-  /** Draw the colocation edges between the constraints that cannot hold together, each with what it is. */
-  #conflictEdges() {
+  /** List the colocation edges between the constraints that cannot hold together: their ends, how far they go out, what they are. */
+  #conflicts() {
     return (this.program.raw.refusal?.path ?? []).flatMap(([one, other, kind]) => {
       const [from, to] = [one, other].map((node) => this.places.get(this.#shownFor(node)));
       if (!from || !to || from === to) return [];
       const [right, end] = [from, to].map((place) => place.x + place.width);
       const [top, bottom] = [from, to].map((place) => place.y + place.height / 2);
-      const x = Math.max(right, end) + 50;
-      const label = draw("text", { class: "conflict-label", x: x - 4, y: (top + bottom) / 2 + 4 }, kind);
-      return [draw("path", { class: "edge conflict", d: `M${right},${top} C${x},${top} ${x},${bottom} ${end},${bottom}` }), label];
+      return [{ right, end, top, bottom, x: Math.max(right, end) + 50, kind }];
     });
   }
 
-  /** Draw the edges of the selected node, each to the box that shows its other end. */
+  #conflictEdges() {
+    return this.#conflicts().map(({ right, end, top, bottom, x }) => (
+      draw("path", { class: "edge conflict", d: `M${right},${top} C${x},${top} ${x},${bottom} ${end},${bottom}` })));
+  }
+
+  #conflictLabels() {
+    return this.#conflicts().map(({ x, top, bottom, kind }) => draw("text", { class: "conflict-label", x: x - 4, y: (top + bottom) / 2 + 4 }, kind));
+  }
+
+  /** Draw the edges of the selected node, past all boxes, each to the box that shows its other end. */
   #nearEdges() {
     const own = this.selected < 0 ? -1 : this.tree.itemOf[this.selected];
     const here = this.places.get(own);
     if (!here || this.tree.isScope(own)) return [];
     const { program } = this;
-    const ends = [
-      ...[...program.inputs(this.selected)].map((edge) => [program.raw.edges.src[edge], true]),
-      ...[...program.outputs(this.selected)].map((edge) => [program.raw.edges.dst[edge], false]),
-    ];
-    const drawn = new Map();
-    for (const [node, isInput] of ends.slice(0, NEIGHBOURS)) {
-      const item = this.#shownFor(node);
-      const there = this.places.get(item);
-      if (there && item !== this.tree.itemOf[this.selected]) drawn.set(`${item} ${isInput}`, isInput ? link(there, here) : link(here, there));
-    }
-    return [...drawn.values()].map((d) => draw("path", { class: "edge near", d, "stroke-width": 2, "marker-end": "url(#arrow-near)" }));
+    const [inputs, outputs] = [
+      [...program.inputs(this.selected)].map((edge) => program.raw.edges.src[edge]),
+      [...program.outputs(this.selected)].map((edge) => program.raw.edges.dst[edge]),
+    ].map((nodes) => this.#placesOf(nodes.slice(0, NEIGHBOURS), own));
+    const into = routed(dockOf(here, -1), inputs.map((place) => dockOf(place, 1)), this.blocks)
+      .map((points, i) => (points ? rounded(points.reverse()) : link(inputs[i], here)));
+    const out = routed(dockOf(here, 1), outputs.map((place) => dockOf(place, -1)), this.blocks)
+      .map((points, i) => (points ? rounded(points) : link(here, outputs[i])));
+    return [...into, ...out].map((d) => draw("path", { class: "edge near", d, "stroke-width": 2, "marker-end": "url(#arrow-near)" }));
+  }
+
+  /** List the places of the boxes that show nodes, each once, without the box `own`. */
+  #placesOf(nodes, own) {
+    const items = new Set(nodes.map((node) => this.#shownFor(node)));
+    items.delete(own);
+    return [...items].flatMap((item) => this.places.get(item) ?? []);
   }
 
   /** Return the box that shows a node: its own, or that of the outermost closed scope around it. */

@@ -47,6 +47,9 @@ function lineWidth(edge) {
   return Math.min(width, 6).toFixed(1);
 }
 
+/** Return where lines leave a box, at its bottom with `way` 1, or enter it, at its top with -1. */
+function dockOf(place, way) { return { x: place.x + place.width / 2, y: way > 0 ? place.y + place.height : place.y, way }; }
+
 /** Run a line from the bottom of one box to the top of another. */
 function link(from, to) {
   const [x, y] = [from.x + from.width / 2, from.y + from.height];

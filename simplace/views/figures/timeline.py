@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 from collections import Counter
 from collections.abc import Iterator
 from dataclasses import replace
@@ -11,6 +10,7 @@ from simplace.analysis.part_names import name_part
 from simplace.analysis.schedule import Schedule
 from simplace.analysis.time_sources import find_source
 from simplace.devices.device_name import LOCAL_TASK
+from simplace.devices.device_set import shorten_task
 from simplace.executor.trace import Span, Track
 from simplace.partition.transfers import Copy
 from simplace.program.known_names import strip_number
@@ -32,7 +32,6 @@ _KINDS: dict[str, BarKind] = {
 
 
 _BADGES = 3  # devices of a type from which on their copies have numbers: their colours are hard to tell apart
-_TASK = re.compile(r"/job:(?P<job>[^/ ]+)/replica:\d+/task:(?P<task>\d+)(?!/device)")
 
 
 def draw_timeline(schedule: Schedule) -> Gantt:
@@ -80,7 +79,7 @@ def get_track_heading(schedule: Schedule, track: Track) -> str:
     device = schedule.placement.devices.by_name.get(track.owner)
     if device is not None:
         return device.short
-    return "threads of the process" if track.owner == LOCAL_TASK else f"threads of {_shorten_task(track.owner)}"
+    return "threads of the process" if track.owner == LOCAL_TASK else f"threads of {shorten_task(track.owner)}"
 
 
 def _list_groups(schedule: Schedule) -> tuple[Group, ...]:
@@ -100,18 +99,8 @@ def _shorten_track_name(schedule: Schedule, track: Track) -> str:
     owner = get_track_heading(schedule, track)
     if track.kind == "collective":
         return track.name.removesuffix(f" {owner}")
-    name = _TASK.sub(lambda found: _shorten_task(found[0]), track.name)
-    return name.removeprefix(_shorten_task(track.owner)).removeprefix(owner).strip() or name
-
-
-def _shorten_task(task: str) -> str:
-    """Return the job and the number of a task, as names of devices have it; other text as it is.
-
-    >>> _shorten_task("/job:worker/replica:0/task:1")
-    'worker/1'
-    """
-    found = _TASK.fullmatch(task)
-    return f"{found['job']}/{found['task']}" if found else task
+    owner = owner.removeprefix("threads of ")
+    return track.name.removeprefix(owner).strip() if owner and track.name != owner else track.name
 
 
 def _draw_bar(schedule: Schedule, span: Span, row: int, is_critical: bool) -> Bar:

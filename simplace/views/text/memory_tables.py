@@ -11,6 +11,7 @@ from simplace.analysis.memory_remedies import Remedy
 from simplace.analysis.part_names import name_part
 from simplace.analysis.schedule import Schedule
 from simplace.analysis.step_memory import StepMemory
+from simplace.devices.device_set import shorten_task
 from simplace.executor.trace import PERMANENT
 from simplace.placement.xla_compiler import find_clusters
 from simplace.views.text.alike_rows import join_alike_rows
@@ -95,7 +96,12 @@ def describe_batch(memory: StepMemory) -> str:
 def _start_table(memory: StepMemory, starts: Sequence[StartMemory]) -> Table:
     devices = memory.schedule.placement.devices.by_name
     rows = tuple(
-        (one.process, devices[one.device].short, *map(format_bytes, (one.at_start, one.at_most)), _describe_start(one))
+        (
+            shorten_task(one.process),
+            devices[one.device].short,
+            *map(format_bytes, (one.at_start, one.at_most)),
+            _describe_start(one),
+        )
         for one in starts
     )
     columns = (Column("process", flexible=False), Column("device", flexible=False),

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection
+from collections import Counter
+from collections.abc import Collection, Sequence
 from typing import TYPE_CHECKING
 
 from simplace.explain.placement_findings import find_in_placement
@@ -259,16 +260,21 @@ def _describe_target(result: Result) -> str:
 
 
 def _program_table(result: Result) -> Table:
-    """List the programs; those alike in all that is shown, such as the copies of a replica's, share a row."""
-    rows: dict[tuple[str, ...], list[str]] = {}
+    """List the programs; those alike in all but which GPU they use, such as the copies of a replica's, share a row."""
+    rows: dict[tuple[str, ...], list[tuple[str, Counter[str]]]] = {}
     for placed in result.programs:
         ops = tables.count_ops_by_device(placed)
-        spread = ", ".join(f"{device} {count:,}" for device, count in sorted(ops.items()))
         agreement = str(placed.agreement) if placed.agreement is not None else "not placed" * placed.runs_unplaced
-        row = (drop_number(placed.title), placed.placement.program.kind, spread, agreement)
-        rows.setdefault(row, []).append(placed.title)
+        row = (drop_number(placed.title), placed.placement.program.kind, _spread_without_number(ops), agreement)
+        rows.setdefault(row, []).append((placed.title, ops))
     shown = tuple(
-        (titles[0] if len(titles) == 1 else f"{name} ×{len(titles)}", *rest) for (name, *rest), titles in rows.items()
+        (
+            found[0][0] if len(found) == 1 else f"{name} ×{len(found)}",
+            kind,
+            _describe_spread([ops for _, ops in found]),
+            *rest,
+        )
+        for (name, kind, _, *rest), found in rows.items()
     )
     return Table(
         (
@@ -279,6 +285,24 @@ def _program_table(result: Result) -> Table:
         ),
         shown,
     )
+
+
+def _describe_spread(found: Sequence[Counter[str]]) -> str:
+    """Return the ops on each device of programs that are alike."""
+    if all(ops == found[0] for ops in found):
+        return ", ".join(f"{device} {count:,}" for device, count in sorted(found[0].items()))
+    return _spread_without_number(found[0])
+
+
+def _spread_without_number(ops: Counter[str]) -> str:
+    """Return the ops on each device; the only GPU has no number.
+
+    >>> _spread_without_number(Counter({"CPU:0": 2, "GPU:3": 4}))
+    'CPU:0 2, one GPU 4'
+    """
+    gpus = [device for device in ops if device.rpartition("/")[2].startswith("GPU:")]
+    shown = {device: "one GPU" if gpus == [device] else device for device in sorted(ops)}
+    return ", ".join(f"{shown[device]} {ops[device]:,}" for device in shown)
 
 
 def _describe_refusal(placement: Placement) -> str:

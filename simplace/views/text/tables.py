@@ -132,8 +132,9 @@ def run_table(placed: Placed, limit: int | None = None) -> Table:
                     ", ".join(placement.graph.names[i] for i in c.consumers) or "fetched",
                 )
             )
-    columns = (Column("run"), Column("copy", flexible=False), Column("tensor"), Column("type", flexible=False),
-               Column("size", "right", flexible=False), Column("used by", listed=True))  # fmt: skip
+    columns = (Column("run", heading=True), Column("copy", flexible=False), Column("tensor"),
+               Column("type", flexible=False), Column("size", "right", flexible=False),
+               Column("used by", listed=True))  # fmt: skip
     return Table(columns, tuple(rows), footer=f"and {more:,} more; --table lists them all" if more else "")
 
 
