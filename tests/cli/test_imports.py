@@ -47,7 +47,7 @@ def test_a_graph_is_shown_by_what_reads_and_places_it(tmp_path: Path) -> None:
     assert modules.isdisjoint(LARGE)
     assert {module for module in modules if module.startswith("simplace.commands.")} == {
         f"simplace.commands.{name}"
-        for name in ("figures", "judging", "options", "output", "show", "streams", "terminal")
+        for name in ("figures", "help_text", "judging", "options", "output", "show", "streams", "terminal")
     }
     assert {module for module in modules if module.startswith("simplace.explain.")} == {
         f"simplace.explain.{name}" for name in ("copy_tensor", "finding", "findings", "placement_findings")
