@@ -289,6 +289,44 @@ def test_copies_between_tasks_are_those_of_tensorflow(tmp_path: Path) -> None:
     assert found == {"Session.run": [9], "Session.run (2)": [9], "step": [4, 5]}
 
 
+PRUNED = """
+import tensorflow as tf
+
+{options}
+count = tf.Variable(0)
+
+def step(x):
+    count.assign_add(1)
+    return x
+
+wrapped = tf.compat.v1.wrap_function(step, [1])
+wrapped(), wrapped()
+assert count.numpy() == {counted}, count.numpy()
+
+@tf.function
+def mapped():
+    return tf.data.Dataset.range(3).map(lambda x: x + 1).reduce(tf.constant(0, tf.int64), lambda x, y: x + y)
+
+assert mapped().numpy() == 6
+"""
+OFF = 'tf.config.optimizer.set_experimental_options({"disable_meta_optimizer": True})'
+
+
+@pytest.mark.tf
+@pytest.mark.usefixtures("forked")
+@pytest.mark.parametrize("gpus", [0, 1])
+@pytest.mark.parametrize(("options", "counted"), [("", 0), (OFF, 2)])
+def test_what_grappler_prunes_does_not_run_in_a_check(gpus: int, options: str, counted: int, tmp_path: Path) -> None:
+    path = tmp_path / "model.py"
+    path.write_text(dedent(PRUNED).format(options=options, counted=counted))
+    result = check(str(path), Settings(Machine(cpus=1, gpus=gpus)))
+    assert result.failure is None
+    assert result.agrees
+    assert all(placed.copy_agreement is None or placed.copy_agreement.holds for placed in result)
+    names = [placed.name for placed in result]
+    assert len(set(names)) == len(names)  # placed once more to be computed, a function is recorded once
+
+
 @pytest.mark.tf
 def test_the_check_says_so_in_a_line(checked: Result) -> None:
     total = sum(placed.copy_agreement.total for placed in checked if placed.copy_agreement)

@@ -51,6 +51,7 @@ class LoggedFunctions:
     def __init__(self, observed: Observation) -> None:
         direct = (each for each in observed.programs if each.program.caller is None)
         called = Counter((each.program.function, tuple(each.log)) for each in direct)
+        called.update(observed.placed_again)
         self._by_name: dict[str, list[LoggedGraph]] = {}
         for graph in observed.logged.graphs:
             if graph.times > called[graph.function, graph.nodes]:

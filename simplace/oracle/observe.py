@@ -261,6 +261,7 @@ def _read_answer(request: Request, ended: EarlyEnd | None) -> Observation:
         eager_ops=ends[0]["eager_ops"] if ends else 0,
         eager=_eager_ops(of_kind),
         logged=_read_whole_log(Path(request.directory, protocol.LOG)),
+        placed_again=tuple((event["function"], _read_nodes(event)) for event in of_kind.get("placed again", ())),
         python=tuple(PythonFact(event["fact"], event["at"], event["values"]) for event in of_kind.get("python", ())),
         unreached=tuple(_unreached(of_kind.get("definition", ()), request.options.function)),
         is_stopped=bool(ends and ends[0]["is_stopped"]),
@@ -364,8 +365,12 @@ def _read_program(
     )
     refused = ObservedRefusal(**event["refused"]) if event["refused"] else None
     devices = tuple(_read_device(each) for each in event.get("devices", ()))
-    log = tuple(LoggedNode(*line) for line in event["log"])
+    log = _read_nodes(event)
     return ObservedProgram(program, log, refused, devices, is_asked=event.get("asked", True))
+
+
+def _read_nodes(event: Mapping[str, Any]) -> tuple[LoggedNode, ...]:
+    return tuple(LoggedNode(*line) for line in event["log"])
 
 
 def _read_feeds(events: Iterable[Mapping[str, Any]]) -> Mapping[str, frozenset[Feed]]:
@@ -399,7 +404,7 @@ def _eager_op(
             event["library"],
             event["handlers"],
         ),
-        tuple(LoggedNode(*line) for line in event["log"]),
+        _read_nodes(event),
         event["device"],
         ObservedRefusal(**event["refused"]) if event["refused"] else None,
         times,

@@ -183,6 +183,8 @@ class Observation:
     counts the ops that ran outside of functions, `eager` has each kind of them once, in the order in which the first
     ran. `python` is in the order of its events. `logged` is the whole log. `unreached` is in the order of the
     definitions, `is_stopped` tells that simplace stopped the program. `allocations` is None where nobody asked.
+    `placed_again` are the functions, with what was logged, that TensorFlow placed anew because simplace had it compute
+    them with other options than those of the placement that was recorded.
     """
 
     tensorflow: str
@@ -198,6 +200,7 @@ class Observation:
     unreached: tuple[Unreached, ...] = ()
     is_stopped: bool = False
     allocations: AllocationLog | None = None
+    placed_again: tuple[tuple[str, tuple[LoggedNode, ...]], ...] = ()
 
     @property
     def ending(self) -> Ending:

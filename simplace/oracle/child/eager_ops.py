@@ -154,7 +154,7 @@ class EagerExecution:
                 return self._custom.run(op, run)
             if op.startswith("__") or kernel_types.find_op_def(op) is None:
                 is_function = context.context().has_function(op)  # TensorFlow refuses what is neither
-                return self._call(op, inputs, device or "", run) if is_function else run()
+                return self._call(op, inputs, device or "", run, attrs or ()) if is_function else run()
             self.ops += 1
             given = _Given(op, device or "", inputs, attrs or (), run)
             functions: list[str] = []
@@ -167,10 +167,10 @@ class EagerExecution:
                     results = self._compute_in_py_function(given) if is_in_py_function() else self._compute(given)
             return self._feeds.hand_on(op, inputs, functions, results)
 
-    def _call(self, function: str, inputs: Sequence[Any], scope: str, run: Call) -> Any:
+    def _call(self, function: str, inputs: Sequence[Any], scope: str, run: Call, attrs: Sequence[Any]) -> Any:
         """Call a function of the program, and note which datasets it is given elements of."""
         self._feeds.note_call(function, inputs)
-        return self._feeds.hand_on(function, inputs, (), self._calls.run(function, inputs, scope, run))
+        return self._feeds.hand_on(function, inputs, (), self._calls.run(function, inputs, scope, run, attrs))
 
     def _run_watched(self, watched: EagerLog, given: _Given) -> Any:
         """Run an op of the program, and count it."""

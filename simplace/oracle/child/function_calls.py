@@ -65,6 +65,14 @@ class _Kind:
         return (self.function, *self.arg_devices)
 
 
+@dataclass(frozen=True, slots=True)
+class Calls:
+    """Pair the call by which a function is placed with the one that computes it: they differ where Grappler is off."""
+
+    placing: Call
+    computing: Call
+
+
 @dataclass(slots=True)
 class _Attempt:
     """Record of a call: what was placed before it began, whether it began, and its result or error.
@@ -124,12 +132,18 @@ class FunctionCalls:
         self._owners = FunctionOwners(parts.lines)
         self._lowering = XlaLowering(parts.functions, parts.recorder, parts.lines)
 
-    def run(self, name: str, inputs: Sequence[Any], scope: str, call: Call) -> Any:
-        """Call the function `name`, record its placement if it is new, and return its values or placeholder values."""
-        with self._turn if self._clusters.are_joined else nullcontext():  # its tasks log on threads of their own
-            return self._run(name, inputs, scope, call)
+    def run(self, name: str, inputs: Sequence[Any], scope: str, call: Call, attrs: Sequence[Any] = ()) -> Any:
+        """Call the function `name`, record its placement if it is new, and return its values or placeholder values.
 
-    def _run(self, name: str, inputs: Sequence[Any], scope: str, call: Call) -> Any:
+        `attrs` are the call's attributes, each name followed by its value.
+        """
+        with self._turn if self._clusters.are_joined else nullcontext():  # its tasks log on threads of their own
+            computing = call
+            if self._partitionings.wanted:
+                computing = partial(call, attrs=self._partitionings.restore_grappler(attrs))
+            return self._run(name, inputs, scope, Calls(call, computing))
+
+    def _run(self, name: str, inputs: Sequence[Any], scope: str, call: Calls) -> Any:
         arg_devices = tuple(input_device(tensor, scope or find_host()) for tensor in inputs)
         kind = _Kind(name, scope, eager_device.soft_placement(), arg_devices)
         signature = (kind, *map(_type_of, inputs))
@@ -141,39 +155,43 @@ class FunctionCalls:
         self._latest[signature] = results
         return results
 
-    def _run_new(self, kind: _Kind, inputs: Sequence[Any], call: Call) -> Any:
+    def _run_new(self, kind: _Kind, inputs: Sequence[Any], call: Calls) -> Any:
         try:
             return self._run_first(kind, inputs, call)
         finally:
             self.reach_functions(self._functions.reached(kind.function))
             self._functions.write_shapes(kind.function, inputs, self._cpu.take_elements(kind.function))
 
-    def _run_first(self, kind: _Kind, inputs: Sequence[Any], call: Call) -> Any:
+    def _run_first(self, kind: _Kind, inputs: Sequence[Any], call: Calls) -> Any:
         """Place a function, then compute it: by this very call where it needs no GPU."""
         if self._is_compiled(kind.function):
             return self._run_compiled(kind, inputs, call)
         attempt = self._place(kind, inputs, call)
         if attempt.is_placed_only and not self._computes_on_gpu(kind):
             self._real.add(kind)
-            attempt = self._attempt(kind, inputs, call)
+            attempt = self._compute_here(kind, inputs, call)
         return self._values(kind, inputs, attempt)
 
-    def _run_known(self, kind: _Kind, inputs: Sequence[Any], call: Call) -> Any:
+    def _run_known(self, kind: _Kind, inputs: Sequence[Any], call: Calls) -> Any:
         if kind in self._on_gpus:
             return self._compute(kind, inputs)
         return self._values(kind, inputs, self._place(kind, inputs, call))
 
-    def _place(self, kind: _Kind, inputs: Sequence[Any], call: Call) -> _Attempt:
+    def _place(self, kind: _Kind, inputs: Sequence[Any], call: Calls) -> _Attempt:
         """Make TensorFlow place a function; run it only if it is known to need no GPU."""
-        if not self._emulate or kind in self._real:
-            return self._attempt(kind, inputs, call)
+        if kind in self._real or not (self._emulate or self._partitionings.wanted):
+            return self._compute_here(kind, inputs, call)
         if not self._is_remote(kind):
             with self._turn:  # nothing runs that could wait for another thread
-                return self._attempt(kind, inputs, cancel_call(call), is_for_placement=True)
-        if not has_resources(inputs):
-            return self._attempt(kind, inputs, call)
+                return self._attempt(kind, inputs, cancel_call(call.placing), is_for_placement=True)
+        if not self._emulate or not has_resources(inputs):
+            return self._attempt(kind, inputs, call.placing)
         with replace_resources(inputs) as replaced:
-            return self._attempt(kind, inputs, partial(call, inputs=replaced), is_for_placement=True)
+            return self._attempt(kind, inputs, partial(call.placing, inputs=replaced), is_for_placement=True)
+
+    def _compute_here(self, kind: _Kind, inputs: Sequence[Any], call: Calls) -> _Attempt:
+        """Run a function as the program calls it; with other options of Grappler, TensorFlow places it once more."""
+        return self._attempt(kind, inputs, call.computing, is_new=not self._partitionings.wanted)
 
     def _is_remote(self, kind: _Kind) -> bool:
         return task_of(kind.scope or find_host()) != task_of(find_host())
@@ -214,7 +232,9 @@ class FunctionCalls:
             "Emulated GPUs compute nothing: elements of datasets that they were to compute are zeros."
         )
 
-    def _attempt(self, kind: _Kind, inputs: Sequence[Any], call: Call, *, is_for_placement: bool = False) -> _Attempt:
+    def _attempt(
+        self, kind: _Kind, inputs: Sequence[Any], call: Call, *, is_for_placement: bool = False, is_new: bool = True
+    ) -> _Attempt:
         """Make the call, whose result may not count, and record what TensorFlow places for it."""
         start = self._log.end()
         result, error = _attempt_call(call)
@@ -224,7 +244,10 @@ class FunctionCalls:
         is_placed_only = is_for_placement and has_begun and (is_remote or error is not None)
         attempt = _Attempt(placed, has_begun, result, error, is_placed_only)
         del error  # so that only the attempt holds it, which lets go of it
-        if placed or attempt.is_refused:
+        if placed and not is_new:
+            nodes = [[line.node.name, line.node.op, line.node.device] for line in placed]
+            self._recorder.event("placed again", function=kind.function, log=nodes)
+        if is_new and (placed or attempt.is_refused):
             self._placed[kind.instance] = placed
             self._record(kind, inputs, placed, attempt.error if attempt.is_refused else None, start)
             self._limit.is_new(shown_name(kind.function))
@@ -331,7 +354,7 @@ class FunctionCalls:
     def _is_compiled(self, name: str) -> bool:
         return bool(self._functions.definition(name).attr[MUST_COMPILE].b)
 
-    def _run_compiled(self, kind: _Kind, inputs: Sequence[Any], call: Call) -> Any:
+    def _run_compiled(self, kind: _Kind, inputs: Sequence[Any], call: Calls) -> Any:
         """Call what XLA compiles whole; on an emulated GPU TensorFlow names the device, and the CPU computes."""
         self._seen.add(kind)
         is_remote = self._is_remote(kind)
@@ -339,7 +362,7 @@ class FunctionCalls:
             eager_device.EVERY_TYPE, kind.scope
         )
         start = self._log.end()
-        result, error = _attempt_call(cancel_call(call) if is_emulated else call)
+        result, error = _attempt_call(cancel_call(call.placing) if is_emulated else call.computing)
         lines = self._log.since(start, every_thread=is_remote)
         home = next((line.device for line in lines if isinstance(line, Executed) and line.op == kind.function), "")
         self._record_compiled(kind, inputs, home, None if home else error)

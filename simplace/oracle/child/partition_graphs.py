@@ -2,7 +2,8 @@
 
 With TF_CPP_VMODULE=graph_partition=2 TensorFlow dumps the subgraph of each device right after partitioning, before any
 optimization, and logs the name of each file after the line that ends it (util/dump_graph.cc). Grappler would change
-the graph between placement and partitioning, so a run that collects these graphs turns it off. A master partitions a
+the graph between placement and partitioning, so a run that collects these graphs turns it off where functions are
+placed. A master partitions a
 session's graph by task, and each worker its part by device, all of them in this process.
 """
 
@@ -10,8 +11,10 @@ from __future__ import annotations
 
 import os
 import re
-from collections.abc import Collection, Iterator
+from collections.abc import Collection, Iterator, Sequence
 from typing import Any
+
+import tensorflow as tf
 
 from simplace.oracle.child.devices import for_each_context
 from simplace.oracle.child.patches import patch_method
@@ -21,6 +24,7 @@ from simplace.oracle.placement_log import read_thread
 
 Run = dict[str, Any]  # the fields of a `SessionRun`
 
+_CONFIG = "config_proto"
 _WITHOUT_GRAPPLER = "disable_meta_optimizer"
 _CUT = re.compile(r"graph_partition\.cc:\d+\] Added send/recv: ")
 _DUMPED = re.compile(r"dump_graph\.cc:\d+\] Dumped Graph to (?P<path>.*)$")
@@ -33,18 +37,40 @@ class PartitionGraphs:
     def __init__(self, recorder: Recorder, log: LogFile, wanted: bool) -> None:
         self._recorder = recorder
         self._log = log
-        self._wanted = wanted
+        self.wanted = wanted
+        self._is_off = False  # by the program itself
+        self._restored: dict[bytes, bytes] = {}
 
     def prepare(self) -> None:
         """Turn Grappler off for functions, whatever the program sets, if subgraphs are wanted at all."""
-        if not self._wanted:
+        if not self.wanted:
             return
-        patch_method(context.Context, "set_optimizer_experimental_options", _set_without_grappler)
+        patch_method(context.Context, "set_optimizer_experimental_options", self._setting_options)
         for_each_context(lambda each: each.set_optimizer_experimental_options({}))
+
+    def restore_grappler(self, attrs: Sequence[Any]) -> tuple[Any, ...]:
+        """Return the attributes of a function's call with Grappler as the program has it: what it prunes never runs."""
+        at = [i + 1 for i, name in enumerate(attrs) if name == _CONFIG and i % 2 == 0] if self.wanted else []
+        return tuple(self._restore(each) if i in at else each for i, each in enumerate(attrs))
+
+    def _restore(self, config: bytes) -> bytes:
+        if config not in self._restored:
+            restored = tf.compat.v1.ConfigProto.FromString(config)
+            restored.graph_options.rewrite_options.disable_meta_optimizer = self._is_off
+            self._restored[config] = restored.SerializeToString(deterministic=True)
+        return self._restored[config]
+
+    def _setting_options(self, set_options: Any) -> Any:
+        def set_without_grappler(context_: Any, options: dict[str, Any]) -> None:
+            self._is_off = options.get(_WITHOUT_GRAPPLER, self._is_off)
+            self._restored.clear()
+            set_options(context_, {**options, _WITHOUT_GRAPPLER: True})
+
+        return set_without_grappler
 
     def without_grappler(self, session_config: Any) -> None:
         """Turn Grappler off in the configuration of a session, if subgraphs are wanted at all."""
-        if self._wanted:
+        if self.wanted:
             session_config.graph_options.rewrite_options.disable_meta_optimizer = True
 
     def record(self, program: int, start: int, run: Run | None = None, thread: int | None = None) -> None:
@@ -53,7 +79,7 @@ class PartitionGraphs:
         `program` is the number of the program, `run` describes the run of a session. Later partitionings are those of
         functions that it calls. `thread` is as the log has it, None for the calling one.
         """
-        if self._wanted:
+        if self.wanted:
             files = list(self._first_cut(start, logged_threads() if thread is None else {thread, None}))
             self._write(program, files, run)
 
@@ -62,7 +88,7 @@ class PartitionGraphs:
 
         A worker runs nothing before all have their parts, so that those of functions come later.
         """
-        if self._wanted:
+        if self.wanted:
             self._write(program, list(self._cuts_of_workers(start).values()), run)
 
     def _write(self, program: int, files: list[str], run: Run | None) -> None:
@@ -103,10 +129,3 @@ class PartitionGraphs:
                 inside = True
             elif inside and dumped:
                 yield os.path.basename(dumped["path"])
-
-
-def _set_without_grappler(set_options: Any) -> Any:
-    def set_without_grappler(self: Any, options: dict[str, Any]) -> None:
-        set_options(self, {**options, _WITHOUT_GRAPPLER: True})
-
-    return set_without_grappler

@@ -10,7 +10,7 @@ import tensorflow as tf
 from simplace.graph.function_names import shown_name
 from simplace.oracle.child import kernel_types
 from simplace.oracle.child.failures import find_code
-from simplace.oracle.child.function_calls import Call, FunctionCalls, _Kind, cancel_call
+from simplace.oracle.child.function_calls import Calls, FunctionCalls, _Kind, cancel_call
 from simplace.oracle.child.loaded_graphs import list_node_defs
 
 _HARMLESS = frozenset({"Const", "Identity", "NoOp"})
@@ -21,7 +21,7 @@ _REACHES_OUT = "debug_urls"  # an attribute of ops that hand their input to a fi
 class UnexecutedCalls(FunctionCalls):
     """Calls of functions that are cancelled before they begin, as soon as they are placed."""
 
-    def _run_first(self, kind: _Kind, inputs: Sequence[Any], call: Call) -> Any:
+    def _run_first(self, kind: _Kind, inputs: Sequence[Any], call: Calls) -> Any:
         """Make TensorFlow place a function, and return placeholder values."""
         name = kind.function
         if self._only_makes_resources(name):
@@ -32,7 +32,7 @@ class UnexecutedCalls(FunctionCalls):
         if self._is_compiled(name):
             self._record_compiled(kind, inputs, "", None, is_asked=False)
         else:
-            attempt = self._attempt(kind, inputs, cancel_call(call), is_for_placement=True)
+            attempt = self._attempt(kind, inputs, cancel_call(call.placing), is_for_placement=True)
             if attempt.error is not None and find_code(attempt.error) != tf.errors.CANCELLED:
                 attempt.raise_error()
         return self._make_up(name, inputs, {})
