@@ -60,6 +60,31 @@ def test_the_functions_of_a_pipeline(write) -> None:
     assert agreement_line(result).endswith("; 1 function not compared, as this run did not instantiate it")
 
 
+def test_elements_that_a_function_computes_on_a_gpu_have_their_values(write) -> None:
+    write("""\
+        import tensorflow as tf
+        count = tf.data.Dataset.range(8)
+        def on_gpu(x):
+            with tf.device("/GPU:0"):
+                return tf.cast(x, tf.float32) * 2
+        def listed(dataset):
+            return [element.tolist() for element in dataset.as_numpy_iterator()]
+        doubled = count.map(on_gpu, num_parallel_calls=2).prefetch(1)
+        assert listed(doubled.take(3)) == [0, 2, 4]
+        assert [listed(doubled.skip(4).batch(3)) for _ in range(2)] == 2 * [[[8, 10, 12], [14]]]
+        assert listed(count.flat_map(lambda x: tf.data.Dataset.range(x).map(on_gpu)).take(4)) == [0, 0, 2, 0]
+        assert listed(count.window(4).map(lambda x: x.reduce(tf.constant(0, tf.int64), tf.add))) == [6, 22]
+        assert doubled.reduce(0.0, tf.add).numpy() == 56
+        iterator = iter(tf.data.Dataset.zip(count, doubled))
+        assert [each.numpy() for each in next(iterator)] == [0, 0]
+        assert [each.numpy() for each in next(iterator)] == [1, 2]
+    """)
+    result = simplace.check("model.py", "cpu:1,gpu:1")
+    assert devices(result, "Dataset_map_on_gpu")["mul"] == "GPU:0"
+    assert (result.agrees, result.failure, result.remarks) == (True, None, ())
+    assert result.coverage.missing == ()
+
+
 def test_what_walks_of_a_function_call_is_compared_wherever_it_computes(write) -> None:
     write("""\
         import tensorflow as tf

@@ -15,6 +15,7 @@ from simplace.oracle.child.cpu_functions import lacks_kernel
 from simplace.oracle.child.custom_devices import CustomDevices
 from simplace.oracle.child.dataset_feeds import DatasetFeeds
 from simplace.oracle.child.dataset_functions import DatasetFunctions, read_function_name
+from simplace.oracle.child.dataset_twins import DatasetTwins, find_twin
 from simplace.oracle.child.dataset_walks import WALKS, without_elements
 from simplace.oracle.child.devices import computes_nothing
 from simplace.oracle.child.eager_collectives import EagerCollectives
@@ -69,6 +70,7 @@ class EagerExecution:
         calls: FunctionCalls,
         datasets: DatasetFunctions,
         feeds: DatasetFeeds,
+        twins: DatasetTwins,
         custom: CustomDevices,
         eager: EagerLog | None,
         emulate: bool,
@@ -81,6 +83,7 @@ class EagerExecution:
         self._custom = custom
         self._datasets = datasets
         self._feeds = feeds
+        self._twins = twins
         self._eager = eager
         self._repeats = None if eager is None else EagerRepeats(eager)
         self._emulate = emulate
@@ -165,6 +168,8 @@ class EagerExecution:
                     results = self._run_watched(watched, given)
                 else:
                     results = self._compute_in_py_function(given) if is_in_py_function() else self._compute(given)
+                if self._emulate:
+                    self._twins.follow(op, inputs, given.attrs, functions, run, results)
             return self._feeds.hand_on(op, inputs, functions, results)
 
     def _call(self, function: str, inputs: Sequence[Any], scope: str, run: Call, attrs: Sequence[Any]) -> Any:
@@ -194,6 +199,8 @@ class EagerExecution:
         with INSIDE:
             with run_at_once():
                 known = self._run_known(repeat.kind, _Given(op, scope or "", inputs, repeat.attrs, run))
+                if self._emulate:
+                    self._twins.follow(op, inputs, repeat.attrs, (), run, known)
             results = self._feeds.hand_on(op, inputs, (), repeat.kind.sign(known))
         if execute.must_record_gradient():
             execute.record_gradient(op, list(inputs), repeat.attrs, results)
@@ -281,7 +288,7 @@ class EagerExecution:
         """Walk through a dataset with a copy of the function that needs no GPU; TensorFlow has placed the function."""
         if read_function_name(given.named_attrs()["f"]) not in self._walked:
             self._walk_nowhere(given)()
-        with lend_to_host(given.inputs) as lent:
+        with lend_to_host([*map(find_twin, given.inputs)]) as lent:
             return given.run(find_host(), lent, attrs=self._calls.copy_for_datasets(given.attrs))
 
     def _walk_nowhere(self, given: _Given) -> Call:

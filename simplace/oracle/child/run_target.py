@@ -30,6 +30,7 @@ from simplace.oracle.child.context_devices import ContextDevices
 from simplace.oracle.child.custom_devices import CustomDevices
 from simplace.oracle.child.dataset_feeds import DatasetFeeds
 from simplace.oracle.child.dataset_functions import DatasetFunctions
+from simplace.oracle.child.dataset_twins import DatasetTwins
 from simplace.oracle.child.eager_log import EagerLog
 from simplace.oracle.child.eager_ops import EagerExecution
 from simplace.oracle.child.error_stacks import leave_out_own_frames
@@ -96,9 +97,10 @@ def run_request(request: Request) -> int:
     eager_log = EagerLog(recorder, log, lines, seen) if is_watched else None
     datasets = DatasetFunctions(functions, recorder, lines, calls)
     feeds = DatasetFeeds(recorder)
+    twins = DatasetTwins(functions, calls)
     custom = CustomDevices(MeshFunctions(parts, calls))
     custom.watch()
-    eager = EagerExecution(calls, datasets, feeds, custom, eager_log, emulate=bool(request.plugin))
+    eager = EagerExecution(calls, datasets, feeds, twins, custom, eager_log, emulate=bool(request.plugin))
     if tf_private.is_complete(tf_names.CLUSTERS):
         clusters.watch()
     functions.watch()
