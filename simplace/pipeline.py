@@ -67,7 +67,9 @@ def place_program(
         program = replace(program, arg_devices=(program.scope,) * len(program.arg_devices))
     soft, default, instantiated = program.soft_placement, None, program
     if program.caller is not None and program.caller.rewrites:
-        instantiated = replace(program, graph=rewrite_functions(program.graph, program.caller.rewrites))
+        rewritten = rewrite_functions(program.graph, program.caller.rewrites, program.caller.left_out)
+        program = program.with_notes_on_fused(rewritten.made_of)
+        instantiated = replace(program, graph=rewritten.graph)
     with paused_collector():
         try:
             default = _default_device(program, devices)

@@ -45,6 +45,10 @@ SAME_STEM = (
 OTHER_STEM = (
     ("framework/op_kernel.cc", "kernels/kernel_lookup.py"),
     ("kernels/data/reduce_dataset_op.cc", "kernels/dataset_ops.py"),
+    ("grappler/optimizers/data/noop_elimination.cc", "lowering/dataset_fusions.py"),
+    ("grappler/optimizers/data/shuffle_and_repeat_fusion.cc", "lowering/dataset_fusions.py"),
+    ("grappler/optimizers/data/map_and_batch_fusion.cc", "lowering/dataset_fusions.py"),
+    ("kernels/data/shuffle_dataset_op.cc", "oracle/child/dataset_twins.py"),
     ("framework/full_type_util.cc", "kernels/full_type.py"),
     ("common_runtime/eager/context.cc", "placement/default_device.py"),
     ("common_runtime/eager/execute.cc", "placement/default_device.py"),

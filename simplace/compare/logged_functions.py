@@ -8,7 +8,7 @@ from dataclasses import replace
 
 from simplace.devices.device_set import DeviceSet
 from simplace.graph.op_kinds import is_arg
-from simplace.lowering.rewrite_utils import count_sinks
+from simplace.lowering.rewrite_utils import count_sinks, find_left_out
 from simplace.placement.captured_function import find_captured
 from simplace.placement.partitioned_function_ops import find_called
 from simplace.placement.placement import Placement
@@ -67,7 +67,10 @@ class LoggedFunctions:
         assert program.caller is not None, "somebody calls it"
         logged = self._by_name.get(program.function, [])
         for graph in logged:
-            caller = replace(program.caller, rewrites=_count_rewrites(program, graph) if program.caller.rewrites else 0)
+            rewrites = _count_rewrites(program, graph) if program.caller.rewrites else 0
+            datasets = {node.name for node in graph.nodes if "Dataset" in node.op}
+            left_out = find_left_out(program.graph, program.function, rewrites, datasets)
+            caller = replace(program.caller, rewrites=rewrites, left_out=left_out)
             arguments = _list_arg_devices(program, graph) if len(logged) > 1 else program.arg_devices
             yield replace(program, arg_devices=arguments, caller=caller), graph.nodes
         if not logged:

@@ -54,6 +54,7 @@ def _make_programs(placement: Placement, node: int) -> Iterator[Program]:
             placement.notes(node).at,
             takes_default(op, attrs),
             max(rewrites, count_rewrites(op)),
+            () if program.caller is None else program.caller.left_out,
         )
         slots = find_captured_slots(op_def, attr, attrs)
         yield Program(

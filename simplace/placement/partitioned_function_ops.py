@@ -40,6 +40,7 @@ def _make_program(placement: Placement, node: int, function: FunctionDef) -> Pro
         "function called",
         placement.notes(node).at,
         rewrites=0 if program.caller is None else program.caller.rewrites,
+        left_out=() if program.caller is None else program.caller.left_out,
     )
     return Program(
         shown_name(function.name),

@@ -90,7 +90,7 @@ class Caller:
 
     `program` and `node` name the op ("" for one that ran eagerly), `op` is its type, `role` says what the function is
     for it, `at` is the user's line. With `takes_default` what requests no device goes to that of the op. The
-    dataset's graph is rewritten so many times first (lowering/rewrite_utils.py).
+    dataset's graph is rewritten so many times first (lowering/rewrite_utils.py), without the optimizers left out.
     """
 
     program: str
@@ -100,6 +100,7 @@ class Caller:
     at: str
     takes_default: bool = True
     rewrites: int = 0
+    left_out: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -201,3 +202,12 @@ class Program:
     def with_soft_placement(self, soft: bool) -> Program:
         """Return the same program with soft placement on or off."""
         return self if soft == self.soft_placement else replace(self, soft_placement=soft)
+
+    def with_notes_on_fused(self, made_of: Mapping[str, Mapping[str, str]]) -> Program:
+        """Return the same program with notes on fused nodes: by function, those on the node that each is made of."""
+        notes = {
+            function: {**known, **{node: known[first] for node, first in made_of[function].items() if first in known}}
+            for function, known in self.notes.items()
+            if made_of.get(function)
+        }
+        return replace(self, notes={**self.notes, **notes}) if notes else self

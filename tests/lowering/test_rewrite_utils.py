@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from simplace.graph.node_def import GraphDef
-from simplace.lowering.rewrite_utils import rewrite_functions
+from simplace.lowering.rewrite_utils import find_left_out, rewrite_functions
 from tests.lowering.worlds import FLOAT, function
 
 
@@ -11,7 +11,7 @@ def test_each_result_gets_a_sink_beside_it() -> None:
     f = function(
         "f(x: float) -> y: float, z: float", "FakeSink0 = Neg(x)\nn = Neg(x)", {"y": "n:y:0", "z": "FakeSink0:y:0"}
     )
-    (rewritten,) = rewrite_functions(GraphDef((), {"f": f}), 1).library.values()
+    (rewritten,) = rewrite_functions(GraphDef((), {"f": f}), 1).graph.library.values()
     assert rewritten.ret == f.ret
     assert [(node.name, node.op, node.inputs, node.attrs) for node in rewritten.nodes[2:]] == [
         ("FakeSink0/_3", "Identity", ("n:y:0",), {"T": FLOAT}),
@@ -21,8 +21,33 @@ def test_each_result_gets_a_sink_beside_it() -> None:
 
 def test_each_rewriting_leaves_sinks_of_its_own() -> None:
     f = function("f(x: float) -> y: float", "n = Neg(x)", {"y": "n:y:0"})
-    (rewritten,) = rewrite_functions(GraphDef((), {"f": f}), 2).library.values()
+    (rewritten,) = rewrite_functions(GraphDef((), {"f": f}), 2).graph.library.values()
     assert [(node.name, node.inputs) for node in rewritten.nodes[1:]] == [
         ("FakeSink0", ("n:y:0",)),
         ("FakeSink0/_3", ("n:y:0",)),
     ]
+
+
+def test_the_names_of_its_datasets_tell_which_optimizers_left_a_function_as_it_is() -> None:
+    f = function(
+        "f(d: variant, n: int64) -> y: variant",
+        """\
+        zero = Const() {dtype=int64, value=number(0)}
+        skip = SkipDataset(d, zero:output:0)
+        batch = BatchDatasetV2(map:handle:0, n, zero:output:0)
+        map = MapDataset(skip:handle:0) {f=fn("g")}
+        """,
+        {"y": "batch:handle:0"},
+        attrs={"_tf_data_function": True},
+    )
+    graph = GraphDef((), {"f": f})
+
+    def left_out(*logged: str) -> tuple[str, ...]:
+        return find_left_out(graph, "f", 1, {*logged})
+
+    assert left_out("MapAndBatchDataset") == ()
+    assert left_out("skip", "MapAndBatchDataset") == ("noop_elimination",)
+    assert left_out("map", "batch") == ("map_and_batch_fusion",)
+    assert left_out("skip", "map", "batch") == ("noop_elimination", "map_and_batch_fusion")
+    assert left_out("another") == ()
+    assert find_left_out(graph, "f", 0, {"skip", "map", "batch"}) == ()

@@ -85,6 +85,120 @@ def test_elements_that_a_function_computes_on_a_gpu_have_their_values(write) -> 
     assert result.coverage.missing == ()
 
 
+def test_elements_follow_the_variables_of_a_gpu_that_their_functions_read(write) -> None:
+    write("""\
+        import tensorflow as tf
+        count = tf.data.Dataset.range(4)
+        one_by_one = tf.data.Options()
+        one_by_one.experimental_optimization.apply_default_optimizations = False
+        scale, seen = tf.Variable(2.0), tf.Variable(0.0)
+        table = tf.Variable([[0.0, 1.0], [2.0, 3.0], [4.0, 5.0], [6.0, 7.0]])
+        random = tf.random.Generator.from_seed(1)
+        def listed(dataset):
+            return [element.tolist() for element in dataset.as_numpy_iterator()]
+        def take_row(i):
+            return tf.gather(table, i) * scale
+        rows = count.map(take_row).batch(2).with_options(one_by_one)
+        assert listed(rows) == [[[0, 2], [4, 6]], [[8, 10], [12, 14]]]
+        scale.assign(3.0)
+        assert listed(rows.take(1)) == [[[0, 3], [6, 9]]]
+        noted = count.map(lambda i: seen.assign_add(scale)).with_options(one_by_one)
+        for element in noted:
+            assert element.numpy() == seen.numpy()
+        assert seen.numpy() == 12
+        @tf.function
+        def total(rows):
+            found = tf.zeros([2])
+            for row in rows:
+                found += tf.reduce_sum(row, axis=0)
+            return found
+        assert total(rows).numpy().tolist() == [36, 48]
+        @tf.function
+        def step(iterator):
+            return tf.reduce_sum(next(iterator)) + scale
+        iterator = iter(rows)
+        assert step(iterator).numpy() == 21
+        scale.assign(1.0)
+        assert step(iterator).numpy() == 23
+        begun = random.state.numpy()[0]
+        listed(count.map(lambda i: random.uniform([])))
+        assert random.state.numpy()[0] - begun == 4 * 256
+    """)
+    result = simplace.check("model.py", "cpu:1,gpu:1")
+    assert "GPU:0" in devices(result, "Dataset_map_take_row").values()
+    assert (result.agrees, result.failure, result.remarks) == (True, None, ())
+    assert result.coverage.missing == ()
+
+
+def test_datasets_that_shuffle_take_their_seeds_as_without_gpus(write) -> None:
+    write("""\
+        import tensorflow as tf
+        def on_gpu(x):
+            with tf.device("/GPU:0"):
+                return tf.cast(x, tf.float32) * 2
+        def listed(dataset):
+            return [int(element) for element in dataset]
+        def make():
+            return tf.data.Dataset.range(6).shuffle(6, seed=3)
+        plain, shuffled = make(), make()
+        doubled = shuffled.map(on_gpu)
+        expected = [listed(plain) for _ in range(6)]
+        assert expected[0] != expected[1]
+        orders = [listed(doubled), listed(doubled), listed(shuffled), listed(doubled)]
+        assert [[each // 2 for each in order] for order in (orders[0], orders[1], orders[3])] == [
+            expected[0], expected[1], expected[3],
+        ]
+        assert orders[2] == expected[2]
+        digits = doubled.reduce(0.0, lambda digits, x: digits * 10 + x / 2)
+        assert f"{digits.numpy():06.0f}" == f"{float(''.join(map(str, expected[4]))):06.0f}"
+        doubled.save("saved")
+        assert sorted(listed(tf.data.Dataset.load("saved"))) == [0, 2, 4, 6, 8, 10]
+        assert doubled.take(1).get_single_element().numpy() in range(0, 12, 2)
+    """)
+    result = simplace.check("model.py", "cpu:1,gpu:1")
+    assert devices(result, "Dataset_map_on_gpu")["mul"] == "GPU:0"
+    assert (result.agrees, result.failure, result.remarks) == (True, None, ())
+    assert result.coverage.missing == ()
+
+
+NESTED = """\
+    import tensorflow as tf
+    count = tf.data.Dataset.range
+    def same(x):
+        return tf.identity(x)
+    def inner(x):
+        batches = count(4).skip(0).map(lambda y: y + x).batch(2).take(-1)
+        more = count(4).map(lambda y: y + 1, num_parallel_calls=2).batch(2, drop_remainder=True).map(same).repeat(1)
+        return tf.data.Dataset.zip((batches, more.map(lambda y: y * 2).batch(1).prefetch(2)))
+    def shuffled(x):
+        return count(3).shard(1, 0).shuffle(3, seed=1).repeat(2).map(lambda y: y + x).padded_batch(2, padded_shapes=[])
+    def deep(x):
+        return count(2).interleave(lambda y: count(y).map(lambda z: z + x).batch(2))
+    def run(dataset):
+        for _ in dataset:
+            pass
+    run(count(2).flat_map(inner))
+    run(count(2).interleave(shuffled, num_parallel_calls=2))
+    run(count(3).flat_map(deep))
+    run(count(4).window(2).flat_map(lambda window: window.map(lambda y: y + 1).batch(2)))
+    as_they_are = tf.data.Options()
+    as_they_are.experimental_optimization.map_and_batch_fusion = False
+    run(count(2).flat_map(lambda x: count(2).skip(0).map(lambda y: y + x).batch(2)).with_options(as_they_are))
+"""
+
+
+@pytest.mark.parametrize("machine", ["cpu:1", "cpu:1,gpu:1"])
+def test_datasets_in_functions_of_datasets_are_fused_as_tensorflow_does(write, machine) -> None:
+    write(NESTED)
+    result = simplace.check("model.py", machine)
+    differences = [d for placed in result if placed.agreement for d in placed.agreement.differences]
+    assert differences == []
+    assert (result.agrees, result.failure) == (True, None)
+    assert result.coverage.missing == ()
+    ops = {op for placed in result for op in placed.placement.graph.ops}
+    assert {"MapAndBatchDataset", "ShuffleAndRepeatDatasetV2"} <= ops
+
+
 def test_what_walks_of_a_function_call_is_compared_wherever_it_computes(write) -> None:
     write("""\
         import tensorflow as tf

@@ -25,6 +25,12 @@ def rename_called(node: Any, copies: Mapping[str, str]) -> None:
             func.name = copies.get(func.name, func.name)
 
 
+def read_function_name(value: Any) -> str:
+    """Return the name of the function that is the value of an eager op's attribute."""
+    name = getattr(value, "name", value)
+    return name.decode() if isinstance(name, bytes) else str(name)
+
+
 def _list_references(value: Any) -> Iterable[Any]:
     kind = value.WhichOneof("value")
     return (value.func,) if kind == "func" else value.list.func if kind == "list" else ()

@@ -11,6 +11,7 @@ import tensorflow as tf
 from simplace.graph.function_names import shown_name
 from simplace.kernels.dataset_ops import count_rewrites, describe_role, takes_default
 from simplace.oracle.child import eager_device, kernel_types
+from simplace.oracle.child.called_functions import read_function_name
 from simplace.oracle.child.function_calls import FunctionCalls
 from simplace.oracle.child.functions import Functions
 from simplace.oracle.child.recorder import Recorder
@@ -87,12 +88,6 @@ def _find_captured(op: str, attr: str, inputs: Sequence[Any], attrs: Mapping[str
         if arg.name in own:
             yield from inputs[start : start + count]
         start += count
-
-
-def read_function_name(value: Any) -> str:
-    """Return the name of a function that is an attribute of an eager op."""
-    name = getattr(value, "name", value)
-    return name.decode() if isinstance(name, bytes) else str(name)
 
 
 def _find_device(tensor: Any, device: str) -> str:

@@ -1,54 +1,107 @@
 """Datasets with functions that may use a GPU: a twin, with copies of the functions for the CPU, gives the elements.
 
-A function uses a GPU where it requests one, or walks through another dataset by a function of that (`Dataset.reduce`).
+A function uses a GPU where it requests one, reads a variable there, or walks through another dataset by a function that
+does (`Dataset.reduce`). In the twin it has the copy of the variable in host memory, which follows the variable each
+time that something takes elements.
 
 TensorFlow places the functions of a dataset when an iterator over it is made (`MakeIteratorOp` of kernels/data/
-iterator_ops.cc initializes it). When that has been seen, the iterator is made anew, over the twin.
+iterator_ops.cc initializes it). When that has been seen, the iterator is made anew, over the twin. Each iterator over
+a dataset that shuffles takes the next seeds of its generator (`Initialize` of kernels/data/shuffle_dataset_op.cc): so
+that the program's own iterators take them as elsewhere, TensorFlow places the functions with a dataset that has a
+generator of its own.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from contextlib import AbstractContextManager, nullcontext
+from itertools import chain
 from typing import Any
 
 import tensorflow as tf
 
+from simplace.oracle.child import kernel_types
 from simplace.oracle.child.dataset_walks import WALKS
-from simplace.oracle.child.function_calls import FunctionCalls
 from simplace.oracle.child.functions import Functions
+from simplace.oracle.child.host_variables import lend_to_host
+from simplace.oracle.child.own_work import INSIDE
 from simplace.oracle.child.tensors import find_host, is_gpu_variable
 
-MAKES_ITERATOR = "MakeIterator"
-_TWIN = "_simplace_twin"  # an attribute of tensors, which goes when they go
+_INITIALIZES = frozenset({"MakeIterator", "MultiDeviceIteratorInit"})  # their inputs begin with a dataset, an iterator
+_TAKES_ELEMENTS = frozenset({
+    "DatasetToSingleElement", "DatasetToTFRecord", "ExperimentalDatasetToTFRecord", "SaveDataset", "SaveDatasetV2",
+})  # fmt: skip
+_TYPE_ATTRS = ("output_types", "Toutput_types")
+# Attributes of tensors, which go when they go.
+_TWIN = "_simplace_twin"
+_TYPES = "_simplace_element_types"
+_PLACED = "_simplace_placed_dataset"
+_READ = "_simplace_read_variables"
 
 
 class DatasetTwins:
-    """Make the twins of datasets."""
+    """Make the twins of datasets; `copy_functions` puts copies for the CPU in the place of functions in attributes."""
 
-    def __init__(self, functions: Functions, calls: FunctionCalls) -> None:
+    def __init__(self, functions: Functions, copy_functions: Callable[[Sequence[Any]], tuple[Any, ...]]) -> None:
         self._functions = functions
-        self._calls = calls
+        self._copy_functions = copy_functions
         self._known: dict[str, bool] = {}
+        self._reads_any = False
+
+    def lend_variables(self, inputs: Sequence[Any]) -> AbstractContextManager[Any]:
+        """Return a context in which the copies of the variables that datasets among the inputs read follow them."""
+        variables = _list_read(inputs) if self._reads_any else ()
+        return lend_to_host(variables) if variables else nullcontext()
+
+    def exchange(self, op: str, inputs: Sequence[Any], attrs: Sequence[Any]) -> Sequence[Any]:
+        """Return an op's inputs, with another one in the place of a dataset that has a twin.
+
+        An op that takes elements has the twin, whose functions are placed at once. One that initializes an iterator has
+        the dataset that is placed.
+        """
+        if not inputs or not _takes_elements(op) or find_twin(inputs[0]) is inputs[0]:
+            return inputs
+        placed = find_placed(inputs[0])
+        if op in _INITIALIZES:
+            return [placed, *inputs[1:]]
+        place_dataset(placed, vars(inputs[0])[_TYPES])
+        return [*map(find_twin, inputs)]
 
     def follow(
         self, op: str, inputs: Sequence[Any], attrs: Sequence[Any], functions: Sequence[str], run: Callable[..., Any],
         results: Any,
-    ) -> None:  # fmt: skip
+    ) -> Any:  # fmt: skip
         """Make the twin of the dataset that an op has made, or let an iterator go through the twin of its dataset.
 
-        `functions` are those that the op gives to a dataset. What captures a variable of a GPU has no twin: the copy of
-        a variable that the CPU could read would not follow its updates.
+        `inputs` are those that the program gives, `functions` those that the op gives to a dataset. The results are the
+        op's, or those of the last call.
         """
-        given = [find_twin(tensor) for tensor in inputs]
-        if op == MAKES_ITERATOR:
-            if given[0] is not inputs[0]:
-                run(find_host(), given)
-            return
-        made = results[0] if isinstance(results, (list, tuple)) and results else None
-        if made is None or made.dtype != tf.variant or any(map(is_gpu_variable, inputs)):
-            return
-        if any(map(self._may_use_gpu, functions)) or any(map(_differ, given, inputs)):
-            made.__dict__[_TWIN] = run(find_host(), given, attrs=self._calls.copy_for_datasets(attrs))[0]
+        if op in _INITIALIZES:
+            return self._initialize(inputs, run, results)
+        if kernel_types.makes_dataset(op):
+            self._follow_dataset(results[0], op, inputs, attrs, functions, run)
+        return results
+
+    def _initialize(self, inputs: Sequence[Any], run: Callable[..., Any], results: Any) -> Any:
+        """Make an iterator anew, over the twin of its dataset, if there is one."""
+        dataset, iterator, *others = inputs
+        iterator.__dict__[_READ] = _list_read(inputs)
+        twin = find_twin(dataset)
+        return results if twin is dataset else run(find_host(), inputs=[twin, iterator, *others])
+
+    def _follow_dataset(
+        self, made: Any, op: str, inputs: Sequence[Any], attrs: Sequence[Any], functions: Sequence[str],
+        run: Callable[..., Any],
+    ) -> None:  # fmt: skip
+        made.__dict__[_READ] = _list_read(inputs)
+        if any(map(self._may_use_gpu, functions)) or any(map(_has_twin, inputs)):
+            with lend_to_host([*map(find_twin, inputs)]) as lent:
+                made.__dict__[_TWIN] = run(find_host(), inputs=lent, attrs=self._copy_functions(attrs))[0]
+            made.__dict__[_TYPES] = _list_types(attrs)
+            self._reads_any = self._reads_any or any(map(is_gpu_variable, inputs))
+        placed = [*map(find_placed, inputs)]
+        if kernel_types.takes_seeds(op) or any(map(_differ, placed, inputs)):
+            made.__dict__[_PLACED] = run(inputs=placed)[0]
 
     def _may_use_gpu(self, function: str) -> bool:
         if function not in self._known:
@@ -60,7 +113,48 @@ class DatasetTwins:
 
 def find_twin(tensor: Any) -> Any:
     """Return the twin of a dataset, the tensor itself where it has none."""
-    return getattr(tensor, "__dict__", {}).get(_TWIN, tensor)
+    return _find(tensor, _TWIN, tensor)
+
+
+def find_placed(tensor: Any) -> Any:
+    """Return the dataset that TensorFlow is to place in the stead of another one, the tensor itself where that can be.
+
+    It has the same functions and other generators of seeds.
+    """
+    return _find(tensor, _PLACED, tensor)
+
+
+def place_dataset(dataset: Any, types: Sequence[Any]) -> None:
+    """Make TensorFlow place the functions of a dataset with elements of such types, by an iterator over it."""
+    with INSIDE, tf.device(find_host()):
+        iterator = tf.raw_ops.AnonymousIteratorV3(
+            output_types=[*types], output_shapes=[tf.TensorShape(None)] * len(types)
+        )
+        tf.raw_ops.MakeIterator(dataset=dataset, iterator=iterator)
+
+
+def _takes_elements(op: str) -> bool:
+    return op in _INITIALIZES or op in WALKS or op in _TAKES_ELEMENTS
+
+
+def _list_types(attrs: Sequence[Any]) -> Sequence[Any]:
+    """Return the types of a dataset's elements, from the attributes of the op that makes it."""
+    return next(value for name, value in zip(attrs[::2], attrs[1::2], strict=True) if name in _TYPE_ATTRS)
+
+
+def _has_twin(tensor: Any) -> bool:
+    """Return whether a dataset has a twin, or a variable a copy in host memory."""
+    return find_twin(tensor) is not tensor or is_gpu_variable(tensor)
+
+
+def _list_read(inputs: Sequence[Any]) -> tuple[Any, ...]:
+    """List the variables of GPUs that are among inputs, and those that datasets and iterators among them read."""
+    found = [(tensor,) if is_gpu_variable(tensor) else _find(tensor, _READ, ()) for tensor in inputs]
+    return tuple(chain.from_iterable(found))
+
+
+def _find(tensor: Any, attribute: str, default: Any) -> Any:
+    return getattr(tensor, "__dict__", {}).get(attribute, default)
 
 
 def _differ(one: Any, other: Any) -> bool:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import partial
 from typing import Any
 
@@ -11,11 +11,12 @@ import tensorflow as tf
 
 from simplace.oracle.child import eager_device, kernel_types
 from simplace.oracle.child.boundary import forget_frames, raise_as_theirs
+from simplace.oracle.child.called_functions import read_function_name
 from simplace.oracle.child.cpu_functions import lacks_kernel
 from simplace.oracle.child.custom_devices import CustomDevices
 from simplace.oracle.child.dataset_feeds import DatasetFeeds
-from simplace.oracle.child.dataset_functions import DatasetFunctions, read_function_name
-from simplace.oracle.child.dataset_twins import DatasetTwins, find_twin
+from simplace.oracle.child.dataset_functions import DatasetFunctions
+from simplace.oracle.child.dataset_twins import DatasetTwins
 from simplace.oracle.child.dataset_walks import WALKS, without_elements
 from simplace.oracle.child.devices import computes_nothing
 from simplace.oracle.child.eager_collectives import EagerCollectives
@@ -49,7 +50,7 @@ Call = Callable[..., Any]
 
 @dataclass(frozen=True, slots=True)
 class _Given:
-    """Record of an op that is to run: `run` takes another device and other inputs."""
+    """Record of an op that is to run: `run` takes another device, and by name other inputs and attributes."""
 
     op: str
     scope: str
@@ -150,7 +151,7 @@ class EagerExecution:
     def _dispatch(self, device: str | None, op: str | bytes, inputs: Any, attrs: Any, run: Call) -> Any:
         op = op.decode() if isinstance(op, bytes) else op
         watched = self._eager if not is_inside() else None
-        with INSIDE:
+        with INSIDE, self._twins.lend_variables(inputs):
             if not all(isinstance(tensor, ops.EagerTensor) for tensor in inputs):
                 return run()  # a tensor of a graph, which TensorFlow refuses
             if self._custom.takes(device or "", inputs):
@@ -159,18 +160,24 @@ class EagerExecution:
                 is_function = context.context().has_function(op)  # TensorFlow refuses what is neither
                 return self._call(op, inputs, device or "", run, attrs or ()) if is_function else run()
             self.ops += 1
-            given = _Given(op, device or "", inputs, attrs or (), run)
             functions: list[str] = []
+            given = _Given(op, device or "", inputs, attrs or (), run)
             if kernel_types.has_dataset_functions(op):
                 functions = self._datasets.record(op, inputs, given.named_attrs(), given.scope)
+            given = self._exchange(given)
             with run_at_once():
                 if watched is not None:
                     results = self._run_watched(watched, given)
                 else:
                     results = self._compute_in_py_function(given) if is_in_py_function() else self._compute(given)
                 if self._emulate:
-                    self._twins.follow(op, inputs, given.attrs, functions, run, results)
+                    results = self._twins.follow(op, inputs, given.attrs, functions, run, results)
             return self._feeds.hand_on(op, inputs, functions, results)
+
+    def _exchange(self, given: _Given) -> _Given:
+        """Return an op with other datasets in the place of those that have twins."""
+        inputs = self._twins.exchange(given.op, given.inputs, given.attrs) if self._emulate else given.inputs
+        return given if inputs is given.inputs else replace(given, inputs=inputs, run=partial(given.run, inputs=inputs))
 
     def _call(self, function: str, inputs: Sequence[Any], scope: str, run: Call, attrs: Sequence[Any]) -> Any:
         """Call a function of the program, and note which datasets it is given elements of."""
@@ -196,11 +203,11 @@ class EagerExecution:
             return self._execute(handle, device, op, list(inputs), attrs, repeat.outputs)
 
         self.ops += 1
-        with INSIDE:
+        with INSIDE, self._twins.lend_variables(inputs):
             with run_at_once():
-                known = self._run_known(repeat.kind, _Given(op, scope or "", inputs, repeat.attrs, run))
+                known = self._run_known(repeat.kind, self._exchange(_Given(op, scope or "", inputs, repeat.attrs, run)))
                 if self._emulate:
-                    self._twins.follow(op, inputs, repeat.attrs, (), run, known)
+                    known = self._twins.follow(op, inputs, repeat.attrs, (), run, known)
             results = self._feeds.hand_on(op, inputs, (), repeat.kind.sign(known))
         if execute.must_record_gradient():
             execute.record_gradient(op, list(inputs), repeat.attrs, results)
@@ -258,7 +265,7 @@ class EagerExecution:
         home = _choose_device(given) if self._emulate else ""
         if not _is_gpu(home) or _works_on_objects(given) or _list_resources(given):
             return self._compute(given)
-        results = given.run(find_host(), list(map(_through_host, given.inputs)))
+        results = given.run(find_host(), inputs=list(map(_through_host, given.inputs)))
         return [_move_number(result, home) for result in results]
 
     def _compute_on_host(self, given: _Given, home: str) -> Any:
@@ -270,14 +277,14 @@ class EagerExecution:
         handles = _list_resources(given)
         if any(is_gpu_variable(tensor) for tensor in handles):
             with lend_to_host(given.inputs) as lent:
-                results = given.run(find_host(), lent)
+                results = given.run(find_host(), inputs=lent)
             return [self._put(given.op, result, home) for result in results]
         if _works_on_objects(given) or handles:
             attrs = given.named_attrs()
             if "output_types" in attrs:
                 self._calls.remark_made_up_elements()
                 return _make_element(given.op, attrs)
-            return given.run(find_host(), given.inputs)
+            return given.run(find_host())
         inputs = list(map(_through_host, given.inputs))  # the program may have forbidden implicit copies
         return [self._put(given.op, result, home) for result in self._run_on_host(given, inputs)]
 
@@ -288,8 +295,8 @@ class EagerExecution:
         """Walk through a dataset with a copy of the function that needs no GPU; TensorFlow has placed the function."""
         if read_function_name(given.named_attrs()["f"]) not in self._walked:
             self._walk_nowhere(given)()
-        with lend_to_host([*map(find_twin, given.inputs)]) as lent:
-            return given.run(find_host(), lent, attrs=self._calls.copy_for_datasets(given.attrs))
+        with lend_to_host(given.inputs) as lent:
+            return given.run(find_host(), inputs=lent, attrs=self._calls.copy_for_datasets(given.attrs))
 
     def _walk_nowhere(self, given: _Given) -> Call:
         """Return the call of a walk that TensorFlow only places."""
@@ -302,7 +309,7 @@ class EagerExecution:
 
     def _run_on_host(self, given: _Given, inputs: Sequence[Any]) -> list[Any]:
         try:
-            return list(given.run(find_host(), inputs))
+            return list(given.run(find_host(), inputs=inputs))
         except FAILURES as error:
             if not lacks_kernel(error):
                 raise
@@ -325,7 +332,7 @@ class EagerExecution:
             is_alone = not may_wait and _is_gpu(_choose_device(given))
             return run_alone(given.run, tries=1) if is_alone else given.run
         run = rerun_aborted(given.run) if may_wait else run_alone(given.run)
-        return (lambda: run(given.scope or None, list(map(_through_host, given.inputs)))) if _NO_PEERS else run
+        return (lambda: run(given.scope or None, inputs=list(map(_through_host, given.inputs)))) if _NO_PEERS else run
 
     def _convert(self, value: Any, ctx: Any, dtype: Any = None) -> Any:
         """Make a tensor of a Python value, which TensorFlow copies by an op of its own to a device other than CPU:0."""

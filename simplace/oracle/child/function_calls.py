@@ -16,7 +16,9 @@ from simplace.graph.function_names import shown_name
 from simplace.graph.op_kinds import MUST_COMPILE
 from simplace.oracle.child import eager_device, kernel_types
 from simplace.oracle.child.boundary import forget_frames, raise_as_theirs
+from simplace.oracle.child.called_functions import read_function_name
 from simplace.oracle.child.cpu_functions import CpuFunctions, explain_lack, lacks_kernel
+from simplace.oracle.child.dataset_twins import find_placed, find_twin
 from simplace.oracle.child.dataset_walks import WALKS, place_walks
 from simplace.oracle.child.devices import computes_nothing, describe_remote
 from simplace.oracle.child.empty_resources import has_resources, replace_resources
@@ -208,8 +210,8 @@ class FunctionCalls:
 
     def copy_for_datasets(self, attrs: Sequence[Any]) -> tuple[Any, ...]:
         """Return an op's attributes with copies of functions in the place of those that would run on a GPU."""
-        names = {i: _name_of(value) for i, value in enumerate(attrs) if i % 2}
-        found = {i: name for i, name in names.items() if name and self._functions.exists(name)}
+        names = {i: read_function_name(value) for i, value in enumerate(attrs) if i % 2 and hasattr(value, "name")}
+        found = {i: name for i, name in names.items() if self._functions.exists(name)}
         return tuple(self._cpu.copy_for_datasets(found[i]) if i in found else each for i, each in enumerate(attrs))
 
     def compute_op(self, op: str, attrs: Mapping[str, Any], inputs: Sequence[Any]) -> list[Any]:
@@ -270,14 +272,14 @@ class FunctionCalls:
             forget_frames(attempt.error)
         devices = {line.node.name: line.node.device for line in self._placed.get(kind.instance, ())}
         self._on_gpus[kind] = devices
-        place_walks(self._functions.definition(kind.function), inputs)
+        place_walks(self._functions.definition(kind.function), [*map(find_placed, inputs)])
         return self._compute(kind, inputs)
 
     def _compute(self, kind: _Kind, inputs: Sequence[Any]) -> list[Any]:
         """Compute a function on the CPU, and copy its results to where TensorFlow placed them."""
         devices = self._on_gpus[kind]
         try:
-            results = self._cpu.call(kind.function, inputs, devices)
+            results = self._cpu.call(kind.function, [*map(find_twin, inputs)], devices)
         except FAILURES as error:
             if not lacks_kernel(error):
                 raise
@@ -426,12 +428,6 @@ class FunctionCalls:
         if output.optional is not None:
             return make_full_optional(output.optional)
         return make_placeholder(device, output.dtype, output.shape)
-
-
-def _name_of(value: Any) -> str:
-    """Return the name of a function that is an attribute, "" for any other attribute."""
-    name = getattr(value, "name", b"")
-    return name.decode() if isinstance(name, bytes) else ""
 
 
 def _type_of(tensor: Any) -> Any:

@@ -42,6 +42,21 @@ def has_dataset_functions(op: str) -> bool:
 
 
 @cache
+def makes_dataset(op: str) -> bool:
+    """Return whether `op` makes a dataset."""
+    definition = find_op_def(op)
+    is_of_datasets = definition is not None and "Dataset" in op
+    return is_of_datasets and [arg.type for arg in definition.output_arg] == [tf.variant.as_datatype_enum]
+
+
+@cache
+def takes_seeds(op: str) -> bool:
+    """Return whether `op` makes a dataset whose iterators take seeds of one generator."""
+    definition = find_op_def(op)
+    return definition is not None and any(arg.name == "seed_generator" for arg in definition.input_arg)
+
+
+@cache
 def handles_objects(op: str) -> bool:
     """Return whether `op` works on more than numbers: it takes or makes a variant, makes a resource, or calls.
 

@@ -97,7 +97,7 @@ def run_request(request: Request) -> int:
     eager_log = EagerLog(recorder, log, lines, seen) if is_watched else None
     datasets = DatasetFunctions(functions, recorder, lines, calls)
     feeds = DatasetFeeds(recorder)
-    twins = DatasetTwins(functions, calls)
+    twins = DatasetTwins(functions, calls.copy_for_datasets)
     custom = CustomDevices(MeshFunctions(parts, calls))
     custom.watch()
     eager = EagerExecution(calls, datasets, feeds, twins, custom, eager_log, emulate=bool(request.plugin))
