@@ -28,9 +28,9 @@ from simplace.oracle.child.own_work import INSIDE
 from simplace.oracle.child.tensors import find_host, is_gpu_variable
 
 _INITIALIZES = frozenset({"MakeIterator", "MultiDeviceIteratorInit"})  # their inputs begin with a dataset, an iterator
-_TAKES_ELEMENTS = frozenset({
+_TAKES_ELEMENTS = _INITIALIZES | WALKS | {
     "DatasetToSingleElement", "DatasetToTFRecord", "ExperimentalDatasetToTFRecord", "SaveDataset", "SaveDatasetV2",
-})  # fmt: skip
+}  # fmt: skip
 _TYPE_ATTRS = ("output_types", "Toutput_types")
 # Attributes of tensors, which go when they go.
 _TWIN = "_simplace_twin"
@@ -53,13 +53,13 @@ class DatasetTwins:
         variables = _list_read(inputs) if self._reads_any else ()
         return lend_to_host(variables) if variables else nullcontext()
 
-    def exchange(self, op: str, inputs: Sequence[Any], attrs: Sequence[Any]) -> Sequence[Any]:
+    def exchange(self, op: str, inputs: Sequence[Any]) -> Sequence[Any]:
         """Return an op's inputs, with another one in the place of a dataset that has a twin.
 
         An op that takes elements has the twin, whose functions are placed at once. One that initializes an iterator has
         the dataset that is placed.
         """
-        if not inputs or not _takes_elements(op) or find_twin(inputs[0]) is inputs[0]:
+        if op not in _TAKES_ELEMENTS or find_twin(inputs[0]) is inputs[0]:
             return inputs
         placed = find_placed(inputs[0])
         if op in _INITIALIZES:
@@ -97,7 +97,7 @@ class DatasetTwins:
         if any(map(self._may_use_gpu, functions)) or any(map(_has_twin, inputs)):
             with lend_to_host([*map(find_twin, inputs)]) as lent:
                 made.__dict__[_TWIN] = run(find_host(), inputs=lent, attrs=self._copy_functions(attrs))[0]
-            made.__dict__[_TYPES] = _list_types(attrs)
+            made.__dict__[_TYPES] = _list_types(inputs, attrs)
             self._reads_any = self._reads_any or any(map(is_gpu_variable, inputs))
         placed = [*map(find_placed, inputs)]
         if kernel_types.takes_seeds(op) or any(map(_differ, placed, inputs)):
@@ -133,13 +133,11 @@ def place_dataset(dataset: Any, types: Sequence[Any]) -> None:
         tf.raw_ops.MakeIterator(dataset=dataset, iterator=iterator)
 
 
-def _takes_elements(op: str) -> bool:
-    return op in _INITIALIZES or op in WALKS or op in _TAKES_ELEMENTS
-
-
-def _list_types(attrs: Sequence[Any]) -> Sequence[Any]:
-    """Return the types of a dataset's elements, from the attributes of the op that makes it."""
-    return next(value for name, value in zip(attrs[::2], attrs[1::2], strict=True) if name in _TYPE_ATTRS)
+def _list_types(inputs: Sequence[Any], attrs: Sequence[Any]) -> Sequence[Any]:
+    """Return the types of a dataset's elements: an attribute of the op that makes it, or as of the dataset it takes."""
+    named = [value for name, value in zip(attrs[::2], attrs[1::2], strict=True) if name in _TYPE_ATTRS]
+    types: Sequence[Any] = named[0] if named else vars(inputs[0])[_TYPES]
+    return types
 
 
 def _has_twin(tensor: Any) -> bool:

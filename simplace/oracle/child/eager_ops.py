@@ -176,7 +176,7 @@ class EagerExecution:
 
     def _exchange(self, given: _Given) -> _Given:
         """Return an op with other datasets in the place of those that have twins."""
-        inputs = self._twins.exchange(given.op, given.inputs, given.attrs) if self._emulate else given.inputs
+        inputs = self._twins.exchange(given.op, given.inputs) if self._emulate else given.inputs
         return given if inputs is given.inputs else replace(given, inputs=inputs, run=partial(given.run, inputs=inputs))
 
     def _call(self, function: str, inputs: Sequence[Any], scope: str, run: Call, attrs: Sequence[Any]) -> Any:
