@@ -83,8 +83,8 @@ def compile_step(*functions: FunctionDef, device: str = "GPU", trips: dict[str, 
     return list_cluster_ops(program, FuncRef("step", {}), call, batch=32, trips=trips)
 
 
-def fuse(compiled: CompiledCall) -> list[FusedKernel]:
-    return fuse_ops(compiled.runs.ops, compiled.runs.results)
+def fuse(compiled: CompiledCall) -> tuple[FusedKernel, ...]:
+    return fuse_ops(compiled.runs).kernels
 
 
 def test_a_round_has_kernels_of_its_own() -> None:
@@ -93,7 +93,7 @@ def test_a_round_has_kernels_of_its_own() -> None:
     assert compiled.loops == (Loop("step/loop", 20, "read"),)
     assert loop.body is not None
     assert (loop.body.rounds, loop.body.asked) == (20, None)
-    names = [(one.call.name.removeprefix("step/loop/"), one.call.op) for one in loop.body.kernels]
+    names = [(one.call.name.removeprefix("step/loop/"), one.call.op) for one in loop.body.runs.kernels]
     assert names == [("next", "AddV2"), ("product", "MatMul"), ("y", "XlaFusion")]
 
 
@@ -102,18 +102,30 @@ def test_a_loop_costs_its_rounds(rounds: int) -> None:
     model = make_modelled_costs()
     (loop,) = fuse(compile_step(STEP, BODY, BELOW_20, trips={"step/loop": rounds}))
     assert loop.body is not None
-    unrolled = estimate_cluster(loop.body.kernels * rounds, model)
+    unrolled = estimate_cluster(loop.body.runs.kernels * rounds, model)
     cost = estimate_cluster([loop], model)
     assert cost.device_s == pytest.approx(unrolled.device_s, rel=1e-9)
     assert (cost.host_s, cost.source) == (unrolled.host_s, unrolled.source)
     assert cost.off == pytest.approx(unrolled.off, rel=1e-6)
 
 
+def test_a_stream_that_is_behind_when_a_loop_begins_makes_up_for_it() -> None:
+    model, x = make_modelled_costs(), make_tensor("float32", (1536, 1536), 4)
+    first = FusedKernel(OpCall("first", "MatMul", "GPU", {}, (x, x), (x,)), (), ())
+    (loop,) = fuse(compile_step(STEP, BODY, BELOW_20, trips={"step/loop": 500}))
+    assert loop.body is not None
+    three_rounds = sum(model.kernel(one.call).host_s for one in loop.body.runs.kernels * 3)
+    assert three_rounds < model.kernel(first.call).device_s
+    unrolled = estimate_cluster([first, *loop.body.runs.kernels * 500], model)
+    assert estimate_cluster([first, loop], model).device_s == pytest.approx(unrolled.device_s, rel=1e-9)
+    assert unrolled.waits_s > 1e-6
+
+
 def test_on_a_cpu_it_is_the_sum_of_its_kernels() -> None:
     model = make_modelled_costs()
     (loop,) = fuse(compile_step(STEP, BODY, BELOW_20, device="CPU"))
     assert loop.body is not None
-    whole = 20 * sum(model.kernel(one.call).host_s for one in loop.body.kernels)
+    whole = 20 * sum(model.kernel(one.call).host_s for one in loop.body.runs.kernels)
     assert estimate_cluster([loop], model).host_s == pytest.approx(whole)
 
 
@@ -126,7 +138,8 @@ def test_the_host_waits_for_a_condition_that_xla_does_not_know(condition: Functi
     assert compiled.loops == (loop,)
     (kernel,) = fuse(compiled)
     assert kernel.body is not None
-    assert kernel.body.asked
+    assert kernel.body.asked is not None
+    assert kernel.body.asked.kernels
     asked, known = (
         estimate_cluster([one], model)
         for one in (kernel, *fuse(compile_step(STEP, BODY, BELOW_20, trips={"step/loop": loop.trips})))
@@ -167,7 +180,7 @@ def test_counters_that_run_alike_are_one() -> None:
     )
     (loop,) = fuse(compile_step(step, twice, both))
     assert loop.body is not None
-    assert [one.call.name for one in loop.body.kernels] == ["step/loop/next", "step/loop/y"]
+    assert [one.call.name for one in loop.body.runs.kernels] == ["step/loop/next", "step/loop/y"]
 
 
 def test_a_loop_that_counts_down_and_one_that_runs_as_often_as_another_has_counted() -> None:
@@ -227,7 +240,7 @@ else_branch=fn('no')}}
     (kernel,) = fuse(compiled)
     assert compiled.branches == told
     assert kernel.body is not None
-    assert [one.call.op for one in kernel.body.kernels] == [op]
+    assert [one.call.op for one in kernel.body.runs.kernels] == [op]
     assert (kernel.body.asked is not None) == waits
 
 
@@ -245,7 +258,7 @@ def test_an_index_that_no_branch_has_means_the_last(index: int, op: str) -> None
     )
     (kernel,) = fuse(compile_step(step, *functions))
     assert kernel.body is not None
-    assert [one.call.op for one in kernel.body.kernels] == [op]
+    assert [one.call.op for one in kernel.body.runs.kernels] == [op]
 
 
 def test_a_loop_without_a_body_stays_a_guess() -> None:
@@ -255,9 +268,7 @@ def test_a_loop_without_a_body_stays_a_guess() -> None:
 
 
 def test_a_round_holds_what_lies_between_its_kernels() -> None:
-    compiled = compile_step(STEP, BODY, BELOW_20)
-    kernels = fuse(compiled)
-    held = find_held(kernels, compiled.runs.results)
+    held = find_held(fuse_ops(compile_step(STEP, BODY, BELOW_20).runs))
     assert [tensor.shape for tensor in held] == [(), (SIDE, SIDE)]  # the counter, and in a round the product
 
 
@@ -269,6 +280,9 @@ def test_a_loop_that_contains_itself_ends() -> None:
     )
     compiled = compile_step(STEP, endless, BELOW_20)
     assert len(compiled.loops) > 10
+    fused = fuse_ops(compiled.runs)
+    assert estimate_cluster(fused.kernels, make_modelled_costs()).device_s > 0
+    assert [tensor.shape for tensor in find_held(fused)] == [()]  # the counter
 
 
 LOOPS = """
