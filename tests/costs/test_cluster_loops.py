@@ -6,6 +6,7 @@ import json
 import re
 import subprocess
 import sys
+from dataclasses import replace
 from pathlib import Path
 from textwrap import dedent
 
@@ -261,10 +262,28 @@ def test_an_index_that_no_branch_has_means_the_last(index: int, op: str) -> None
     assert [one.call.op for one in kernel.body.runs.kernels] == [op]
 
 
-def test_a_loop_without_a_body_stays_a_guess() -> None:
-    step = function("step(x: float) -> y: float", "loop = While(x) {T=(float,)}", {"y": "loop:output:0"})
-    with pytest.raises(SimplaceError, match="which the graph does not have"):
-        compile_step(step)
+@pytest.mark.parametrize(
+    ("functions", "said"),
+    [
+        ((BODY,), "which the graph does not have"),
+        ((function("body(i: int32) -> next: int32", "", {"next": "i"}), BELOW_20), "body takes 1 arguments"),
+        ((function("body(i: int32, x: float) -> y: float", "", {"y": "x"}), BELOW_20), "body returns 1 values"),
+        ((BODY, condition("goes = Less(i) {T=int32}")), "1"),
+        ((BODY, replace(BELOW_20, ret={})), "refers to ''"),
+        ((replace(BODY, ret={"next": "next:z:0"}), BELOW_20), "refers to ''"),
+    ],
+    ids=["no condition", "arguments", "results", "inputs of an op", "no result", "no second result"],
+)
+def test_functions_that_a_loop_cannot_run_are_refused(functions: tuple[FunctionDef, ...], said: str) -> None:
+    with pytest.raises(SimplaceError, match=said):
+        compile_step(STEP, *functions)
+
+
+def test_a_condition_that_says_the_same_again_and_again_is_read_once() -> None:
+    joined = "\n".join(f"and{i + 1} = LogicalAnd(and{i}:z:0, and{i}:z:0)" for i in range(60))
+    text = f"limit = Const() {{dtype=int32, value=number(20)}}\nand0 = Less(i, limit:output:0) {{T=int32}}\n{joined}"
+    same = function("cond(i: int32, x: float) -> goes: bool", text, {"goes": "and60:z:0"})
+    assert compile_step(STEP, BODY, same).loops == (Loop("step/loop", 20, "read"),)
 
 
 def test_a_round_holds_what_lies_between_its_kernels() -> None:
