@@ -27,6 +27,7 @@ from simplace.oracle.child.functions import CapturedOutput, make_compiled_call
 from simplace.oracle.child.one_op_functions import OneOpFunctions
 from simplace.oracle.child.own_executor import run_at_once
 from simplace.oracle.child.packed_handles import is_packed, list_members
+from simplace.oracle.child.recorder import list_placed
 from simplace.oracle.child.run_parts import RunParts
 from simplace.oracle.child.tensors import (
     describe_resources,
@@ -132,7 +133,7 @@ class FunctionCalls:
         self._owners = FunctionOwners(parts.lines)
         self._lowering = XlaLowering(parts.functions, parts.recorder, parts.lines)
 
-    def run(self, name: str, inputs: Sequence[Any], scope: str, call: Call, attrs: Sequence[Any] = ()) -> Any:
+    def run(self, name: str, inputs: Sequence[Any], scope: str, call: Call, attrs: Sequence[Any]) -> Any:
         """Call the function `name`, record its placement if it is new, and return its values or placeholder values.
 
         `attrs` are the call's attributes, each name followed by its value.
@@ -245,8 +246,7 @@ class FunctionCalls:
         attempt = _Attempt(placed, has_begun, result, error, is_placed_only)
         del error  # so that only the attempt holds it, which lets go of it
         if placed and not is_new:
-            nodes = [[line.node.name, line.node.op, line.node.device] for line in placed]
-            self._recorder.event("placed again", function=kind.function, log=nodes)
+            self._recorder.event("placed again", function=kind.function, log=list_placed(placed))
         if is_new and (placed or attempt.is_refused):
             self._placed[kind.instance] = placed
             self._record(kind, inputs, placed, attempt.error if attempt.is_refused else None, start)
@@ -322,7 +322,7 @@ class FunctionCalls:
             scope=kind.scope,
             soft_placement=kind.soft_placement,
             functions=names,
-            log=[[line.node.name, line.node.op, line.node.device] for line in placed],
+            log=list_placed(placed),
             refused=None if error is None else self._recorder.refusal(code_name(find_code(error)), error.message),
             devices=self._describe_devices(kind, inputs),
             handlers=find_handlers(self._lines),

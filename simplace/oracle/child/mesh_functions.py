@@ -20,7 +20,7 @@ from simplace.oracle.child.boundary import forget_frames, raise_as_theirs
 from simplace.oracle.child.devices import computes_nothing
 from simplace.oracle.child.failures import FAILURES
 from simplace.oracle.child.function_calls import Call, FunctionCalls
-from simplace.oracle.child.recorder import LogFile
+from simplace.oracle.child.recorder import LogFile, list_placed
 from simplace.oracle.child.run_parts import RunParts
 from simplace.oracle.placement_log import Executed, Instantiated, Instantiating, LogLine, PlacementLine
 
@@ -93,7 +93,7 @@ class MeshFunctions:
             scope=device,
             soft_placement=eager_device.soft_placement(),
             functions=names,
-            log=[[line.node.name, line.node.op, line.node.device] for line in instance.placed],
+            log=list_placed(instance.placed),
             refused=None,
         )
         self._partitionings.record(number, start, thread=instance.begun.thread)
