@@ -84,7 +84,7 @@ class MeshFunctions:
         number = self._recorder.program(
             graph,
             name=shown,
-            role=f"{shown} on {_shorten(device)} of a mesh",
+            role=f"{shown} on {device.rpartition('/device:')[2]} of a mesh",
             is_internal=not is_function,
             at=self._lines.of_frames(),
             program_kind="function",
@@ -114,8 +114,3 @@ def _list_instances(lines: Iterable[LogLine]) -> Iterator[_Instance]:
         else:
             assert isinstance(line, (Executed, Instantiated)), "there are no other lines"
     yield from open_ones.values()
-
-
-def _shorten(device: str) -> str:
-    found = DeviceName.parse(device)
-    return f"{found.type}:{found.id}" if found is not None else device
