@@ -306,28 +306,34 @@ class FunctionCalls:
         self.devices.tell()
         graph, names = self._functions.library(kind.function)
         self._functions.write_notes(names)
-        owner = self._owners.find()
         number = self._recorder.program(
             graph,
-            name=shown,
-            role=self._owners.name_call(shown),
-            owner=owner.number,
-            is_internal=owner.is_internal,
-            at=self._lines.of_frames(),
             program_kind="function",
             function=kind.function,
             arg_devices=list(kind.arg_devices),
-            resources=describe_resources(inputs),
-            datasets=list_datasets(inputs),
-            scope=kind.scope,
-            soft_placement=kind.soft_placement,
             functions=names,
             log=list_placed(placed),
-            refused=None if error is None else self._recorder.refusal(code_name(find_code(error)), error.message),
-            devices=self._describe_devices(kind, inputs),
-            handlers=find_handlers(self._lines),
+            **self._describe_call(kind, inputs, error),
         )
         self._partitionings.record(number, start, thread=placed[0].thread if placed else None)
+
+    def _describe_call(self, kind: _Kind, inputs: Sequence[Any], error: Any) -> dict[str, Any]:
+        """Return what is recorded of a function's first call, whatever compiles it; `error` is a refusal, or None."""
+        shown, owner = shown_name(kind.function), self._owners.find()
+        return {
+            "name": shown,
+            "role": self._owners.name_call(shown),
+            "owner": owner.number,
+            "is_internal": owner.is_internal,
+            "at": self._lines.of_frames(),
+            "resources": describe_resources(inputs),
+            "datasets": list_datasets(inputs),
+            "scope": kind.scope,
+            "soft_placement": kind.soft_placement,
+            "refused": None if error is None else self._recorder.refusal(code_name(find_code(error)), error.message),
+            "devices": self._describe_devices(kind, inputs),
+            "handlers": find_handlers(self._lines),
+        }
 
     def _describe_devices(self, kind: _Kind, inputs: Sequence[Any]) -> list[dict[str, Any]]:
         """Describe the devices that a call is placed on, where these are not those of the context.
@@ -386,27 +392,15 @@ class FunctionCalls:
         self.devices.tell()
         node, names = make_compiled_call(kind.function, shown), self._functions.reached(kind.function)
         self._functions.write_notes(names)
-        owner = self._owners.find()
         self._recorder.program(
             self._functions.graph_of_call(node, names),
-            name=shown,
-            role=self._owners.name_call(shown),
-            owner=owner.number,
-            is_internal=owner.is_internal,
-            at=self._lines.of_frames(),
             program_kind="compiled",
             function=None,
             arg_devices=[],
-            resources=describe_resources(inputs),
-            datasets=list_datasets(inputs),
-            scope=kind.scope,
-            soft_placement=kind.soft_placement,
             functions=names,
             log=[[node.name, node.op, home]] if home else [],
-            refused=None if error is None else self._recorder.refusal(code_name(find_code(error)), error.message),
-            devices=self._describe_devices(kind, inputs),
             asked=is_asked,
-            handlers=find_handlers(self._lines),
+            **self._describe_call(kind, inputs, error),
         )
         self._limit.is_new(shown)
 
