@@ -68,13 +68,7 @@ def _updates_in_place(kernel: FusedKernel) -> bool:
 
 def _order_by_breadth(kernels: Sequence[FusedKernel]) -> list[FusedKernel]:
     """Return the kernels in the order in which all that they read is there, first come, first served."""
-    made_by = {ref: i for i, kernel in enumerate(kernels) for ref in kernel.writes}
-    needs = [{made_by[ref] for ref in kernel.reads if ref in made_by} for kernel in kernels]
-    after: list[list[int]] = [[] for _ in kernels]
-    for i, needed in enumerate(needs):
-        for before in needed:
-            after[before].append(i)
-    missing = [len(needed) for needed in needs]
+    after, missing = _list_readers(kernels)
     order = [i for i, count in enumerate(missing) if not count]
     for i in order:  # which grows meanwhile
         for user in after[i]:
@@ -86,14 +80,8 @@ def _order_by_breadth(kernels: Sequence[FusedKernel]) -> list[FusedKernel]:
 
 def _order_by_memory(kernels: Sequence[FusedKernel], returned: frozenset[Ref]) -> Iterator[FusedKernel]:
     """Yield the kernels, each after those that it reads, next the one that frees most, of equal ones the first."""
-    made_by = {ref: i for i, kernel in enumerate(kernels) for ref in kernel.writes}
     sizes = {ref: tensor.size for kernel in kernels for ref, tensor in _list_kept(kernel, returned).items()}
-    needs = [{made_by[ref] for ref in kernel.reads if ref in made_by} for kernel in kernels]
-    after: list[list[int]] = [[] for _ in kernels]
-    for i, needed in enumerate(needs):
-        for before in needed:
-            after[before].append(i)
-    left, missing = _count_readers(kernels), [len(needed) for needed in needs]
+    left, (after, missing) = _count_readers(kernels), _list_readers(kernels)
     ready = [i for i, count in enumerate(missing) if not count]
 
     def freed(i: int) -> tuple[int, int]:
@@ -109,6 +97,17 @@ def _order_by_memory(kernels: Sequence[FusedKernel], returned: frozenset[Ref]) -
             if not missing[i]:
                 ready.append(i)
         yield kernels[chosen]
+
+
+def _list_readers(kernels: Sequence[FusedKernel]) -> tuple[list[list[int]], list[int]]:
+    """Return, by kernel, the numbers of those that read what it writes, and how many kernels it waits for itself."""
+    made_by = {ref: i for i, kernel in enumerate(kernels) for ref in kernel.writes}
+    needs = [{made_by[ref] for ref in kernel.reads if ref in made_by} for kernel in kernels]
+    after: list[list[int]] = [[] for _ in kernels]
+    for i, needed in enumerate(needs):
+        for before in needed:
+            after[before].append(i)
+    return after, [len(needed) for needed in needs]
 
 
 def _count_readers(kernels: Sequence[FusedKernel]) -> Counter[Ref]:
