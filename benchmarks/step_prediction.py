@@ -26,7 +26,7 @@ from benchmarks.step_models import LAYERS, Transformer, add_inputs, add_outputs
 from benchmarks.step_ops import Call, OpList
 from simplace.costs.cost_model import CollectiveCall, CostModel, OpCall
 from simplace.costs.op_work import make_tensor
-from simplace.costs.xla_fusion import OUTSIDE, FusibleOp, fuse_ops
+from simplace.costs.xla_fusion import OUTSIDE, ClusterOps, FusibleOp, fuse_ops
 
 _BUCKET = 25 << 20
 
@@ -181,7 +181,7 @@ def _fuse_chain(calls: Sequence[Call]) -> list[OpCall]:
         if producers and call.inputs[0] == before:
             producers[0] = (len(ops) - 1, 0)
         ops.append(FusibleOp(call, tuple(producers)))
-    return [kernel.call for kernel in fuse_ops(ops, [(len(ops) - 1, 0)])]
+    return [kernel.call for kernel in fuse_ops(ClusterOps(tuple(ops), ((len(ops) - 1, 0),))).kernels]
 
 
 def _add_loss(ops: OpList, tokens: int, wide: int) -> None:

@@ -84,6 +84,12 @@ def place_program(
         return placement
 
 
+def place_again(placement: Placement, program: Program) -> Placement:
+    """Place a changed program as the original was: on the same devices, with the same kernels and soft placement."""
+    table, soft = placement.groups.support.table, placement.soft_placement
+    return place_program(program, placement.devices, table, soft_placement=soft)
+
+
 class EagerPlacer:
     """Place eager ops on a set of devices with the kernels of a table; ops that are alike share what they can."""
 

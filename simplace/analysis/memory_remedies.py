@@ -19,7 +19,7 @@ from simplace.analysis.step_memory import StepMemory
 from simplace.devices.device_set import Device
 from simplace.errors import SimplaceError
 from simplace.graph.dtypes import DataType
-from simplace.pipeline import place_program
+from simplace.pipeline import place_again
 from simplace.program.program import Pin
 
 RemedyKind = Literal["batch", "accumulate", "float16", "move"]
@@ -143,7 +143,7 @@ def _move_scopes(memory: StepMemory, use: MemoryUse, scopes: list[str], target: 
     """
     schedule = memory.schedule
     placement = schedule.placement
-    graph, table = placement.graph, placement.groups.support.table
+    graph = placement.graph
     nodes = [
         node
         for node in placement.decisions
@@ -156,8 +156,9 @@ def _move_scopes(memory: StepMemory, use: MemoryUse, scopes: list[str], target: 
     pins = tuple(Pin(graph.names[node], target.spec) for node in nodes)
     program = replace(placement.program, pins=(*placement.program.pins, *pins))
     try:
-        placed = place_program(program, placement.devices, table, soft_placement=placement.soft_placement)
-        moved = StepMemory.of(Schedule.of(placed, schedule.execution.options), memory.programs, memory.batch)
+        moved = StepMemory.of(
+            Schedule.of(place_again(placement, program), schedule.execution.options), memory.programs, memory.batch
+        )
     except SimplaceError:
         return None
     needed = sum(moved.needed(one) for one in moved.uses if one.device == use.device)

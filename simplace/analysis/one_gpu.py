@@ -7,11 +7,10 @@ from dataclasses import replace
 from simplace.analysis.schedule import Schedule
 from simplace.analysis.step_memory import StepMemory
 from simplace.analysis.time_sources import compare_errors
-from simplace.devices.device_name import DeviceName
 from simplace.errors import SimplaceError
 from simplace.explain.waiting_findings import OneGpuStep
 from simplace.graph.op_kinds import is_arg
-from simplace.pipeline import place_program
+from simplace.pipeline import place_again
 from simplace.placement.placement import Placement
 from simplace.program.program import Pin
 
@@ -40,15 +39,12 @@ def try_one_gpu(schedule: Schedule) -> OneGpuStep | None:
 
 def _place_on(placement: Placement, home: str, others: list[str]) -> Placement:
     """Place a program again as if it requested one GPU for all that is on others, what it is given included."""
-    program, graph = placement.program, placement.graph
-    device = DeviceName.parse(home)
-    assert device is not None, home
+    program, graph, spec = placement.program, placement.graph, placement.devices.by_name[home].spec
     moved = [node for node in placement.decisions if placement.device(node) in others and not is_arg(graph.ops[node])]
     program = replace(
         program,
-        pins=(*program.pins, *(Pin(graph.names[node], device) for node in moved)),
+        pins=(*program.pins, *(Pin(graph.names[node], spec) for node in moved)),
         arg_devices=tuple(home if one in others else one for one in program.arg_devices),
         kept_devices={name: home if one in others else one for name, one in program.kept_devices.items()},
     )
-    table = placement.groups.support.table
-    return place_program(program, placement.devices, table, soft_placement=placement.soft_placement)
+    return place_again(placement, program)

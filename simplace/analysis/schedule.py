@@ -20,6 +20,7 @@ from simplace.analysis import (
 )
 from simplace.analysis import unordered_writes as writes
 from simplace.costs.estimate import EstimatedGraph
+from simplace.costs.loop_trips import Loop
 from simplace.executor.control_flow import ControlFlow
 from simplace.executor.execution import Execution, execute_graph
 from simplace.executor.step_options import StepKeywords, StepOptions, Threads
@@ -70,6 +71,11 @@ class Schedule:
     def flow(self) -> ControlFlow:
         """Return how often loops ran, and which branches were taken."""
         return self.execution.flow
+
+    @property
+    def loops(self) -> tuple[Loop, ...]:
+        """Return how often all loops ran, those inside of what XLA compiles as well."""
+        return (*self.flow.loops, *self.estimated.loops)
 
     @property
     def threads(self) -> Threads:

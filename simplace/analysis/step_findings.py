@@ -23,6 +23,7 @@ from simplace.explain.gradient_findings import is_update
 from simplace.explain.waiting_findings import Bond, GpuWaits, LaunchBoundLoop, SerialReplicas
 from simplace.graph.algorithm import reverse_reachable
 from simplace.graph.op_kinds import DATAFLOW_ONLY, READS
+from simplace.program.answered_once import answer_once
 
 _LEAST = 200_000  # nanoseconds
 _LEAST_WAIT = 1_000_000
@@ -35,11 +36,12 @@ _OF_SEVERAL: tuple[Cause, ...] = ("copies", "devices", "launches")  # what more 
 _ALIKE = 0.8  # of the ops of replicas are of the same types
 
 
-def find_in_step(schedule: Schedule) -> list[Finding]:
+@answer_once
+def find_in_step(schedule: Schedule) -> tuple[Finding, ...]:
     """Return the findings about a simulated step, the dearest first."""
     serial, loops = list(_find_serial_replicas(schedule)), list(_find_loops(schedule))
     found = [*_find_waits(schedule, serial, loops), *serial, *loops, *find_unused_work(schedule)]
-    return _compare_one_gpu(schedule, sorted(found, key=lambda one: -one.cost.seconds))
+    return tuple(_compare_one_gpu(schedule, sorted(found, key=lambda one: -one.cost.seconds)))
 
 
 def _compare_one_gpu(schedule: Schedule, found: list[Finding]) -> list[Finding]:

@@ -53,7 +53,8 @@ def _drop_differentiated(whole: PartitionedGraph, dead: Iterable[int], kept: Ite
     """Return the ops that are not connected to what a gradient that is used is computed of."""
     rest, used = set(dead), {get_gradient_scope(name) for name in kept} - {None, ""}
     left_over = {i for i in rest if not used.isdisjoint(_list_scopes(whole.nodes[i].name))}
-    return rest - reverse_reachable(left_over, lambda i: rest.intersection(_list_neighbours(whole, i)))
+    connected = reverse_reachable(left_over, lambda i: rest.intersection(_list_neighbours(whole, i)))
+    return rest - connected
 
 
 def _list_scopes(name: str) -> list[str]:

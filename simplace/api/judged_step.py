@@ -31,7 +31,7 @@ def judge_step(result: Result, *, only_cheap: bool = False, lists_findings: bool
     from simplace.views.text.verdict import write_step_verdict
     from viz.names import visible
 
-    found = find_in_step(schedule) if lists_findings else []
+    found = find_in_step(schedule) if lists_findings else ()
     told = [one for one in found if not isinstance(one, GpuWaits)]
     inputs = visible(describe_slow_input(result, schedule)), visible(_describe_untimed_input(result, schedule))
     verdict = "; ".join(filter(None, [write_step_verdict(schedule), *inputs]))

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 from simplace.errors import SimplaceError
 from simplace.explain.finding import Finding
 from simplace.graph.op_kinds import NEXT_ITERATIONS
+from simplace.program.answered_once import answer_once
 from simplace.result import Placed, Result
 
 if TYPE_CHECKING:
@@ -28,10 +29,7 @@ def simulate_largest(result: Result, *, only_cheap: bool = False) -> Schedule | 
     placed = _choose_program(result)
     if placed is None or (only_cheap and (result.unchecked or not _is_cheap(placed))):
         return None
-    from simplace.analysis.schedule import Schedule
-    from simplace.executor.step_options import StepOptions
-
-    return Schedule.of(placed.placement, StepOptions())
+    return _simulate_step(placed)
 
 
 def is_left_out(result: Result) -> bool:
@@ -40,15 +38,23 @@ def is_left_out(result: Result) -> bool:
     return placed is not None and not result.unchecked and not _is_cheap(placed)
 
 
-def find_simulated(result: Result, *, only_cheap: bool = False) -> list[Finding]:
-    """Return the findings about a simulated step of the largest program, [] where none can be simulated."""
+def find_simulated(result: Result, *, only_cheap: bool = False) -> tuple[Finding, ...]:
+    """Return the findings about a simulated step of the largest program, () where none can be simulated."""
     from simplace.analysis.step_findings import find_in_step
 
     try:
         schedule = simulate_largest(result, only_cheap=only_cheap)
     except SimplaceError:  # `judge_step` says why
-        return []
-    return find_in_step(schedule) if schedule is not None else []
+        return ()
+    return find_in_step(schedule) if schedule is not None else ()
+
+
+@answer_once
+def _simulate_step(placed: Placed) -> Schedule:
+    from simplace.analysis.schedule import Schedule
+    from simplace.executor.step_options import StepOptions
+
+    return Schedule.of(placed.placement, StepOptions())
 
 
 def _choose_program(result: Result) -> Placed | None:

@@ -3,11 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
+from math import inf
 
 from simplace.costs.cost_model import CostModel, KernelCost, OpCall
 from simplace.costs.xla_fusion import FusedBody, FusedKernel
 
-_UNTIL_STEADY = 3  # rounds of a loop after which each takes as long as the one before
+# When host and device are done, each as the later of two times: so long after the host is free, and the device.
+_Course = tuple[tuple[float, float], tuple[float, float]]
+_NOTHING: _Course = (0.0, -inf), (-inf, 0.0)
 
 
 def list_kernel_calls(kernels: Sequence[FusedKernel]) -> Iterator[OpCall]:
@@ -16,8 +19,8 @@ def list_kernel_calls(kernels: Sequence[FusedKernel]) -> Iterator[OpCall]:
         if kernel.body is None:
             yield kernel.call
         else:
-            yield from list_kernel_calls(kernel.body.asked or ())
-            yield from list_kernel_calls(kernel.body.kernels)
+            yield from list_kernel_calls(() if kernel.body.asked is None else kernel.body.asked.kernels)
+            yield from list_kernel_calls(kernel.body.runs.kernels)
 
 
 def estimate_cluster(kernels: Sequence[FusedKernel], model: CostModel) -> KernelCost:
@@ -28,63 +31,84 @@ def estimate_cluster(kernels: Sequence[FusedKernel], model: CostModel) -> Kernel
     theirs and of the waits', by time; it counts as guessed where most of its time is.
     """
     run = _ClusterRun(model, is_on_gpu=any(call.device_type != "CPU" for call in list_kernel_calls(kernels)))
-    run.add(kernels, 1.0)
+    course = run.add(kernels, 1)
     parts = [(times * (cost.device_s if run.is_on_gpu else cost.host_s), cost) for times, cost in run.parts]
     busy = sum(seconds for seconds, _ in parts)
     if not busy:
         return KernelCost(0.0)
-    waits = max(0.0, run.ended - busy) if run.is_on_gpu else 0.0
+    first = parts[0][1].host_s  # when the device begins
+    _, ended = course
+    whole = max(ended[0] - first, ended[1]) if run.is_on_gpu else 0.0
+    waits = max(0.0, whole - busy)
     guessed = waits + sum(seconds for seconds, cost in parts if cost.source == "guessed")
     error = waits * model.assume_error("executor") + sum(seconds * cost.off for seconds, cost in parts)
     longest = max(parts, key=lambda part: part[0])[1]
     return KernelCost(
-        parts[0][1].host_s if run.is_on_gpu else busy, run.ended if run.is_on_gpu else 0.0, longest.shards,
+        first if run.is_on_gpu else busy, whole, longest.shards,
         source="guessed" if guessed > (busy + waits) / 2 else "modelled", error=error / (busy + waits),
         bound="latency" if waits > busy else longest.bound,
         share=sum(seconds * cost.share for seconds, cost in parts) / (busy + waits),
-        launches=round(run.launches), waits_s=waits,
+        launches=run.launches, waits_s=waits,
     )  # fmt: skip
 
 
 class _ClusterRun:
-    """The kernels of a cluster as the host launches them and a stream runs them, from the start of the first."""
+    """The kernels of a cluster as the host launches them and a stream runs them."""
 
     def __init__(self, model: CostModel, *, is_on_gpu: bool) -> None:
         self.is_on_gpu = is_on_gpu
-        self.parts: list[tuple[float, KernelCost]] = []  # how often a kernel runs, and what one execution costs
-        self.launched = self.ended = self.launches = 0.0
+        self.parts: list[tuple[int, KernelCost]] = []  # how often a kernel runs, and what one execution costs
+        self.launches = 0
         self._model = model
 
-    def add(self, kernels: Sequence[FusedKernel], times: float) -> None:
-        """Run some kernels, each of which runs `times` times in all."""
+    def add(self, kernels: Sequence[FusedKernel], times: int) -> _Course:
+        """Run some kernels, each of which runs `times` times in all; return the course of one time."""
+        course = _NOTHING
         for kernel in kernels:
-            if kernel.body is not None:
-                self._add_body(kernel.body, times)
-                continue
-            cost = self._model.kernel(kernel.call)
-            if cost.host_s + cost.device_s > 0:
-                self.launched += cost.host_s if self.parts else 0.0
-                self.ended = max(self.ended, self.launched) + cost.device_s
-                self.parts.append((times, cost))
-                self.launches += times
+            after = self._add_kernel(kernel.call, times) if kernel.body is None else self._add_body(kernel.body, times)
+            course = _join(course, after)
+        return course
 
-    def _add_body(self, body: FusedBody, times: float) -> None:
-        simulated = min(body.rounds, _UNTIL_STEADY)
-        before = self.launched, self.ended
-        for _ in range(simulated):
-            before = self.launched, self.ended
-            self._ask(body, times * body.rounds / simulated)
-            self.add(body.kernels, times * body.rounds / simulated)
-        more = body.rounds - simulated
-        self.launched += more * (self.launched - before[0])
-        self.ended += more * (self.ended - before[1])
+    def _add_kernel(self, call: OpCall, times: int) -> _Course:
+        cost = self._model.kernel(call)
+        if not cost.host_s + cost.device_s:
+            return _NOTHING
+        self.parts.append((times, cost))
+        self.launches += times
+        return (cost.host_s, -inf), (cost.host_s + cost.device_s, cost.device_s)
 
-    def _ask(self, body: FusedBody, times: float) -> None:
+    def _add_body(self, body: FusedBody, times: int) -> _Course:
+        if not body.rounds:
+            return _NOTHING
+        times *= body.rounds
+        asked = _NOTHING if body.asked is None else self._ask(body.asked.kernels, times)
+        return _repeat(_join(asked, self.add(body.runs.kernels, times)), body.rounds)
+
+    def _ask(self, kernels: Sequence[FusedKernel], times: int) -> _Course:
         """Let the host wait until the device has told whether a round runs."""
-        if body.asked is None:
-            return
-        self.add(body.asked, times)
-        if self.is_on_gpu:
-            wait = self._model.copy(1, "GPU", "CPU")
-            self.launched = self.ended = max(self.launched, self.ended) + wait
-            self.parts.append((times, KernelCost(wait, wait, error=self._model.assume_error("copy"))))
+        course = self.add(kernels, times)
+        if not self.is_on_gpu:
+            return course
+        wait = self._model.copy(1, "GPU", "CPU")
+        self.parts.append((times, KernelCost(wait, wait, error=self._model.assume_error("copy"))))
+        return _join(course, ((wait, wait), (wait, wait)))
+
+
+def _join(one: _Course, other: _Course) -> _Course:
+    """Return the course of one thing and another after it."""
+
+    def end(later: tuple[float, float]) -> tuple[float, float]:
+        return max(later[0] + one[0][0], later[1] + one[1][0]), max(later[0] + one[0][1], later[1] + one[1][1])
+
+    host, device = other
+    return end(host), end(device)
+
+
+def _repeat(course: _Course, times: int) -> _Course:
+    """Return the course of the same so many times, of which there may be millions."""
+    whole = _NOTHING
+    while times:
+        if times % 2:
+            whole = _join(whole, course)
+        course, times = _join(course, course), times // 2
+    return whole

@@ -7,7 +7,7 @@ merges these, but of a condition that joins comparisons it mostly does not know 
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
 from simplace.costs.xla_fusion import OUTSIDE, ClusterOps, FusibleOp, Ref
@@ -42,11 +42,11 @@ def read_integer(ops: Sequence[FusibleOp], ref: Ref, known: Mapping[Ref, int]) -
 
 
 def find_invariants(body: FunctionDef) -> frozenset[int]:
-    """Return the arguments that a loop's body returns as they came."""
+    """Return the arguments that a loop's body, which returns as many, returns as they came."""
     nodes = {node.name: node for node in body.nodes}
     found = set()
     for i, (taken, returned) in enumerate(zip(body.inputs, body.outputs, strict=True)):
-        name, seen = body.ret[returned.name].partition(":")[0], set[str]()
+        name, seen = body.ret.get(returned.name, "").partition(":")[0], set[str]()
         while name in nodes and nodes[name].op in IDENTITIES and nodes[name].inputs and name not in seen:
             seen.add(name)
             name = nodes[name].inputs[0].partition(":")[0]
@@ -56,42 +56,52 @@ def find_invariants(body: FunctionDef) -> frozenset[int]:
 
 
 def count_trips(
-    condition: ClusterOps,
-    body: ClusterOps,
-    given: Mapping[int, int],
-    invariants: frozenset[int],
-    trips: int | None = None,
+    condition: ClusterOps, body: ClusterOps, given: Mapping[int, int], fixed: Mapping[int, int], trips: int | None
 ) -> LoopCount:
-    """Read how often a loop runs; `given` are the integers that it starts with, by slot; `trips` count before that."""
+    """Read how often a loop runs, or take it for `trips`, where these are given.
+
+    `given` are the integers that it starts with, by slot, `fixed` those of them that stay as they are.
+    """
     steps = {i: step for i in range(len(body.results)) if (step := _find_step(body, i))}
-    fixed = {i: value for i, value in given.items() if i in invariants}
-    constants = {(OUTSIDE, i): value for i, value in fixed.items()}
-    bounds, others = [], 0
-    waiting = list(condition.results)
-    for ref in waiting:  # which grows meanwhile
-        producer = _find_renamed(condition.ops, ref)[0]
-        op = condition.ops[producer].call.op if producer != OUTSIDE else ""
-        if op == "LogicalAnd":
-            waiting += condition.ops[producer].producers
-            continue
-        bound = None
-        if op in _COMPARISONS:
-            direction, is_closed = _COMPARISONS[op]
-            left, right = condition.ops[producer].producers
-            place, counter = _find_renamed(condition.ops, left)
-            start, step = given.get(counter), direction * steps.get(counter, 0)
-            limit = read_integer(condition.ops, right, constants)
-            if place == OUTSIDE and start is not None and limit is not None and step > 0:
-                bound = max(0, -(-(direction * (limit - start) + is_closed) // step))
-        if bound is None:
-            others += 1
-        else:
-            bounds.append(bound)
-    trips = min(bounds, default=None) if trips is None else trips
+    bounds = [_find_bound(condition.ops, ref, given, steps, fixed) for ref in _list_joined(condition)]
+    known = [bound for bound in bounds if bound is not None]
+    trips = min(known, default=None) if trips is None else trips
     counted = {} if trips is None else {i: given[i] + step * trips for i, step in steps.items() if i in given}
     kept = {(given[i], step): i for i, step in sorted(steps.items(), reverse=True) if i in given}
     merged = frozenset(i for i, step in steps.items() if i in given and kept[given[i], step] != i)
-    return LoopCount(trips, len(bounds) == 1 and not others, {**fixed, **counted}, merged)
+    return LoopCount(trips, len(bounds) == len(known) == 1, {**fixed, **counted}, merged)
+
+
+def _list_joined(condition: ClusterOps) -> Iterator[Ref]:
+    """Yield the tensors that all have to be true for another round."""
+    waiting, seen = list(condition.results), set[Ref]()
+    for ref in waiting:  # which grows meanwhile
+        found = _find_renamed(condition.ops, ref)
+        if found in seen:
+            continue
+        seen.add(found)
+        if found[0] != OUTSIDE and condition.ops[found[0]].call.op == "LogicalAnd":
+            waiting += condition.ops[found[0]].producers
+        else:
+            yield found
+
+
+def _find_bound(
+    ops: Sequence[FusibleOp], ref: Ref, given: Mapping[int, int], steps: Mapping[int, int], fixed: Mapping[int, int]
+) -> int | None:
+    """Return after how many rounds a comparison ends a loop, None for what compares no counter with a known integer."""
+    producer, _ = ref
+    op = ops[producer].call.op if producer != OUTSIDE else ""
+    if op not in _COMPARISONS:
+        return None
+    direction, is_closed = _COMPARISONS[op]
+    left, right = ops[producer].producers
+    place, counter = _find_renamed(ops, left)
+    limit = read_integer(ops, right, {(OUTSIDE, i): value for i, value in fixed.items()})
+    start, step = given.get(counter), direction * steps.get(counter, 0)
+    if place != OUTSIDE or start is None or limit is None or step <= 0:
+        return None
+    return max(0, -(-(direction * (limit - start) + is_closed) // step))
 
 
 def _find_step(body: ClusterOps, i: int) -> int:

@@ -12,29 +12,33 @@ computes some results twice where they would not fit (rematerialization).
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 
 from simplace.costs.cost_model import Tensor
 from simplace.costs.op_work import is_fusible
-from simplace.costs.xla_fusion import FusedKernel, Ref
+from simplace.costs.xla_fusion import FusedKernel, FusedOps, Ref
 
 _CHOSEN_AMONG = 64  # kernels that can run: a large cluster has thousands of them
 
 
-def find_held(kernels: Sequence[FusedKernel], results: Iterable[Ref]) -> tuple[Tensor, ...]:
-    """Return the tensors that a cluster holds at its peak; `kernels` are in an order in which they can run.
+def find_held(cluster: FusedOps) -> tuple[Tensor, ...]:
+    """Return the tensors that a cluster holds at its peak.
 
     What it returns has memory of its own. On a CPU kernels run first come, first served, to have work for all threads;
     else, of two orders, the given one and the one that frees most at each kernel, the one that takes less counts.
     """
-    returned = frozenset(results)
+    kernels, returned = cluster.kernels, frozenset(cluster.results)
+    inside = {id(kernel): find_held(kernel.body.runs) for kernel in kernels if kernel.body is not None}
     if any(kernel.call.device_type == "CPU" for kernel in kernels):
-        return _find_peak(_order_by_breadth(kernels), returned)
+        return _find_peak(_order_by_breadth(kernels), returned, inside)
     orders = kernels, list(_order_by_memory(kernels, returned))
-    return min((_find_peak(order, returned) for order in orders), key=_sum_sizes)
+    return min((_find_peak(order, returned, inside) for order in orders), key=_sum_sizes)
 
 
-def _find_peak(kernels: Sequence[FusedKernel], returned: frozenset[Ref]) -> tuple[Tensor, ...]:
+def _find_peak(
+    kernels: Sequence[FusedKernel], returned: frozenset[Ref], inside: Mapping[int, tuple[Tensor, ...]]
+) -> tuple[Tensor, ...]:
+    """Return what is held at the peak; `inside` is what loops and branches hold, by the identity of their kernels."""
     left = _count_readers(kernels)
     live: dict[Ref, Tensor] = {}
     now, most, peak = 0, 0, tuple[Tensor, ...]()
@@ -48,9 +52,9 @@ def _find_peak(kernels: Sequence[FusedKernel], returned: frozenset[Ref]) -> tupl
                 now -= live.pop(into).size
         live |= made
         now += _sum_sizes(made.values())
-        inside = find_held(kernel.body.kernels, kernel.body.results) if kernel.body is not None else ()
-        if now + _sum_sizes(inside) > most:
-            most, peak = now + _sum_sizes(inside), (*live.values(), *inside)
+        held = inside.get(id(kernel), ())
+        if now + _sum_sizes(held) > most:
+            most, peak = now + _sum_sizes(held), (*live.values(), *held)
         left.subtract(kernel.reads)
         for ref in [*ended, *(ref for ref in made if not left[ref])]:
             now -= live.pop(ref).size
@@ -64,13 +68,7 @@ def _updates_in_place(kernel: FusedKernel) -> bool:
 
 def _order_by_breadth(kernels: Sequence[FusedKernel]) -> list[FusedKernel]:
     """Return the kernels in the order in which all that they read is there, first come, first served."""
-    made_by = {ref: i for i, kernel in enumerate(kernels) for ref in kernel.writes}
-    needs = [{made_by[ref] for ref in kernel.reads if ref in made_by} for kernel in kernels]
-    after: list[list[int]] = [[] for _ in kernels]
-    for i, needed in enumerate(needs):
-        for before in needed:
-            after[before].append(i)
-    missing = [len(needed) for needed in needs]
+    after, missing = _list_readers(kernels)
     order = [i for i, count in enumerate(missing) if not count]
     for i in order:  # which grows meanwhile
         for user in after[i]:
@@ -82,14 +80,8 @@ def _order_by_breadth(kernels: Sequence[FusedKernel]) -> list[FusedKernel]:
 
 def _order_by_memory(kernels: Sequence[FusedKernel], returned: frozenset[Ref]) -> Iterator[FusedKernel]:
     """Yield the kernels, each after those that it reads, next the one that frees most, of equal ones the first."""
-    made_by = {ref: i for i, kernel in enumerate(kernels) for ref in kernel.writes}
     sizes = {ref: tensor.size for kernel in kernels for ref, tensor in _list_kept(kernel, returned).items()}
-    needs = [{made_by[ref] for ref in kernel.reads if ref in made_by} for kernel in kernels]
-    after: list[list[int]] = [[] for _ in kernels]
-    for i, needed in enumerate(needs):
-        for before in needed:
-            after[before].append(i)
-    left, missing = _count_readers(kernels), [len(needed) for needed in needs]
+    left, (after, missing) = _count_readers(kernels), _list_readers(kernels)
     ready = [i for i, count in enumerate(missing) if not count]
 
     def freed(i: int) -> tuple[int, int]:
@@ -105,6 +97,17 @@ def _order_by_memory(kernels: Sequence[FusedKernel], returned: frozenset[Ref]) -
             if not missing[i]:
                 ready.append(i)
         yield kernels[chosen]
+
+
+def _list_readers(kernels: Sequence[FusedKernel]) -> tuple[list[list[int]], list[int]]:
+    """Return, by kernel, the numbers of those that read what it writes, and how many kernels it waits for itself."""
+    made_by = {ref: i for i, kernel in enumerate(kernels) for ref in kernel.writes}
+    needs = [{made_by[ref] for ref in kernel.reads if ref in made_by} for kernel in kernels]
+    after: list[list[int]] = [[] for _ in kernels]
+    for i, needed in enumerate(needs):
+        for before in needed:
+            after[before].append(i)
+    return after, [len(needed) for needed in needs]
 
 
 def _count_readers(kernels: Sequence[FusedKernel]) -> Counter[Ref]:

@@ -23,6 +23,7 @@ from simplace.graph.algorithm import order_by_inputs, reverse_reachable
 from simplace.graph.node_def import FuncRef, FunctionDef, NodeDef, Shape
 from simplace.graph.op_kinds import is_case, is_if, is_while
 from simplace.kernels.registry import KernelTable
+from simplace.lowering.graph_constructor import wrong_input_count
 from simplace.lowering.op_signatures import Signatures
 from simplace.lowering.reachable_functions import find_callee
 from simplace.program.program import Program
@@ -49,7 +50,7 @@ class CompiledCall:
 def list_cluster_ops(
     program: Program, function: FuncRef, call: OpCall, batch: int, trips: Mapping[str, int] | None = None
 ) -> CompiledCall:
-    """Return the ops of a compiled call of a function, and what it returns; what nothing needs is not compiled.
+    """List the ops of a compiled call of a function, without those that nothing needs; count how often its loops run.
 
     `batch` stands for an unknown first dimension, 1 for any other; `trips` are those of loops by name. Of a branch the
     first function counts (of an If: then) where the index is no constant. Raises `SimplaceError` for a body that refers
@@ -122,7 +123,9 @@ class _BodyInlining:
                 known[f"{node.name}:{output}"] = made[first:stop]
                 for k, value in enumerate(made[first:stop]):
                     known[f"{node.name}:{output}:{k}"] = [value]
-        return [one for result in function.outputs for one in _look_up(function.ret[result.name], known, function)]
+        return [
+            one for result in function.outputs for one in _look_up(function.ret.get(result.name, ""), known, function)
+        ]
 
     def _add_node(
         self, node: NodeDef, values: list[Value], shapes: Sequence[Shape], name: str, depth: int
@@ -137,7 +140,9 @@ class _BodyInlining:
         for i in _TURNED.get(node.op, ()) if self._cluster.device_type == "CPU" else ():
             values[i] = self._turn_operand(values[i], f"{name}/operand {i}")
         attrs = self._cluster.signatures.with_defaults(node.op, node.attrs, name)
-        types = self._cluster.signatures.types_of(node.op, attrs, name)[1]
+        taken, types = self._cluster.signatures.types_of(node.op, attrs, name)
+        if len(taken) != len(values):
+            raise wrong_input_count(name, node.op, len(values), len(taken))
         inputs = tuple(tensor for _, tensor in values)
         outputs = tuple(
             self._make_output(node.op, attrs, inputs, dtype, slot, shapes[slot] if slot < len(shapes) else None)
@@ -165,13 +170,15 @@ class _BodyInlining:
     def _read_loop(self, node: NodeDef, values: Sequence[Value], name: str, depth: int) -> ClusterBody:
         starts = {i: value for i, (ref, _) in enumerate(values) if (value := self._read_integer(ref)) is not None}
         body = node.attrs.get("body")
-        invariants = find_invariants(self._find_function(body))
-        condition = self._list_ops_of(node.attrs.get("cond"), values, name, depth, starts)
-        fixed = {i: value for i, value in starts.items() if i in invariants}
+        function = self._find_function(body, values)
+        if len(function.outputs) != len(values):
+            raise SimplaceError(f"{function.name} returns {len(function.outputs)} values to a loop of {len(values)}")
+        fixed = {i: starts[i] for i in find_invariants(function) if i in starts}
+        condition = self._list_ops_of(node.attrs.get("cond"), values, name, depth, fixed)
         place = len(self._cluster.loops)
         runs = self._list_ops_of(body, values, name, depth, fixed)
         asked_for = self._cluster.trips.get(name)
-        count = count_trips(condition, runs, starts, invariants, asked_for)
+        count = count_trips(condition, runs, starts, fixed, asked_for)
         loop = Loop(name, DEFAULT_TRIPS, "assumed")
         if count.trips is not None:
             loop = Loop(name, count.trips, "read" if asked_for is None else "given")
@@ -186,13 +193,16 @@ class _BodyInlining:
     ) -> ClusterOps:
         given = [((OUTSIDE, i), tensor) for i, (_, tensor) in enumerate(values)]
         inside = _BodyInlining(self._cluster, integers)
-        return inside.list_ops(self._find_function(called), given, f"{name}/", depth + 1)
+        return inside.list_ops(self._find_function(called, values), given, f"{name}/", depth + 1)
 
-    def _find_function(self, called: Any) -> FunctionDef:
+    def _find_function(self, called: Any, values: Sequence[Value]) -> FunctionDef:
         library = self._cluster.program.graph.library
         if not isinstance(called, FuncRef) or called.name not in library:
             raise SimplaceError(f"a loop or a branch runs {called!r}, which the graph does not have")
-        return library[called.name]
+        function = library[called.name]
+        if len(function.inputs) != len(values):
+            raise SimplaceError(f"{called.name} takes {len(function.inputs)} arguments, and is given {len(values)}")
+        return function
 
     def _read_integer(self, ref: Ref) -> int | None:
         return read_integer(self.ops, ref, self._integers)

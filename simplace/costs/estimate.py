@@ -13,7 +13,7 @@ from simplace.costs.cost_model import CollectiveCall, CostModel, KernelCost, OpC
 from simplace.costs.loop_trips import Loop
 from simplace.costs.op_work import make_tensor
 from simplace.costs.shape_rules import infer_shape
-from simplace.costs.xla_fusion import FusedKernel, find_sources, fuse_ops
+from simplace.costs.xla_fusion import FusedOps, fuse_ops
 from simplace.devices.device_set import DeviceSet
 from simplace.errors import SimplaceError
 from simplace.graph import dtypes
@@ -213,15 +213,15 @@ class _Estimator:
         cost = self.model.kernel(call)
         if not cost.is_guess:
             return cost
-        kernels = self._list_cluster_kernels(i, call)
-        if kernels is not None:
-            cost = estimate_cluster(kernels, self.model)
-        for one in [call] if kernels is None else list_kernel_calls(kernels):
+        fused = self._fuse_cluster(i, call)
+        if fused is not None:
+            cost = estimate_cluster(fused.kernels, self.model)
+        for one in [call] if fused is None else list_kernel_calls(fused.kernels):
             if self.model.kernel(one).is_guess:
                 self.assumed.setdefault("formula", []).append(f"{one.name} ({one.op})")
         return cost
 
-    def _list_cluster_kernels(self, i: int, call: OpCall) -> list[FusedKernel] | None:
+    def _fuse_cluster(self, i: int, call: OpCall) -> FusedOps | None:
         """Return the kernels of a call that XLA compiles, and note what they hold in memory, and its loops.
 
         None for other ops, and for a body that does not hold.
@@ -237,10 +237,9 @@ class _Estimator:
         self.loops += compiled.loops
         if compiled.branches:
             self.assumed.setdefault("branch", []).extend(compiled.branches)
-        ops, results = compiled.runs.ops, compiled.runs.results
-        kernels = fuse_ops(ops, results)
-        self.held[i] = find_held(kernels, find_sources(ops, results))
-        return kernels
+        fused = fuse_ops(compiled.runs)
+        self.held[i] = find_held(fused)
+        return fused
 
     def _member(self, number: int, device: str) -> KernelCost:
         """Estimate a member of a collective; what the shapes leave open is assumed as for any tensor."""

@@ -144,8 +144,7 @@ def is_expensive(op: str) -> bool:
 
 def count_extra_bytes(call: OpCall) -> int:
     """Return the bytes that an op moves beside its inputs and outputs: an update reads the variable behind a handle."""
-    plain = sum(find_read(call, i).size for i in range(len(call.inputs))) + sum(t.size for t in call.outputs)
-    return count_work(call).bytes - plain
+    return max((t.size for t in call.inputs), default=0) if call.op in _UPDATES else 0
 
 
 def count_work(call: OpCall) -> Work:
@@ -169,8 +168,7 @@ def count_work(call: OpCall) -> Work:
         return Work(call.inputs[0].elements if call.inputs else made, moved, is_plain=True)
     if call.op in _UPDATES:
         largest = max((t.elements for t in call.inputs), default=0)
-        read = moved + max((t.size for t in call.inputs), default=0)
-        return Work(largest * _UPDATES[call.op], read, is_plain=True)
+        return Work(largest * _UPDATES[call.op], moved + count_extra_bytes(call), is_plain=True)
     if call.op in _NETWORK:
         return Work(_NETWORK[call.op](call), moved)
     if call.op in _HANDED:

@@ -20,7 +20,7 @@ on the size of a fusion, and when a fusion is so slow that XLA leaves it.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
 from simplace.costs.cost_model import OpCall, Tensor
@@ -81,7 +81,7 @@ class FusedKernel:
     """Record of a kernel of a cluster: which outputs of ops it reads from memory, and writes there.
 
     `writes` are the outputs of `call`, in its order. One that `reorders` reads elements elsewhere than it writes them.
-    `body` are the kernels of a loop or a branch: then `call` is none itself.
+    `body` has the kernels of a loop or a branch: then `call` is none itself.
     """
 
     call: OpCall
@@ -92,27 +92,32 @@ class FusedKernel:
 
 
 @dataclass(frozen=True, slots=True)
-class FusedBody:
-    """Record of the kernels of a loop or a branch, which run `rounds` times, and of what they return.
-
-    `asked` are those after which the host waits, before each round, to know whether to run it; None where it knows.
-    """
+class FusedOps:
+    """Record of kernels in an order in which they can run, and of what they return, which is no view."""
 
     kernels: tuple[FusedKernel, ...]
     results: tuple[Ref, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class FusedBody:
+    """Record of what a loop or a branch inside of a cluster runs, as a `ClusterBody` has it."""
+
+    runs: FusedOps
     rounds: int
-    asked: tuple[FusedKernel, ...] | None
+    asked: FusedOps | None
 
 
-def fuse_ops(ops: Sequence[FusibleOp], results: Sequence[Ref]) -> list[FusedKernel]:
-    """Return the kernels of a cluster in the order of their last ops; `ops` are in topological order.
+def fuse_ops(cluster: ClusterOps) -> FusedOps:
+    """Return the kernels of a cluster in the order of their last ops.
 
-    `results` are the outputs that the cluster returns. A kernel of one op is that op's own call; one of several is a
-    call of `FUSION` (of a softmax that ends it). Its inputs are what it reads from memory, its outputs what it writes
-    there, that of the last op first.
+    A kernel of one op is that op's own call; one of several is a call of `FUSION` (of a softmax that ends it). Its
+    inputs are what it reads from memory, its outputs what it writes there, that of the last op first.
     """
+    ops = cluster.ops
     users = _list_users(ops)
-    returned = {ref[0] for ref in find_sources(ops, results)}
+    results = tuple(_find_source(ops, ref) for ref in cluster.results)
+    returned = {ref[0] for ref in results}
     roots: list[set[int]] = [set() for _ in ops]  # the kernels, by the number of their last op, that an op is part of
     takes_in = [False] * len(ops)  # whether an op's kernel computes what it reads; a view's: whether those of its users
     for i in reversed(range(len(ops))):
@@ -130,12 +135,7 @@ def fuse_ops(ops: Sequence[FusibleOp], results: Sequence[Ref]) -> list[FusedKern
         if not is_free(ops[i].call.op):
             for root in own:
                 members.setdefault(root, []).append(i)
-    return [_join_members(ops, own, returned) for _, own in sorted(members.items())]
-
-
-def find_sources(ops: Sequence[FusibleOp], refs: Iterable[Ref]) -> list[Ref]:
-    """Return what each of some tensors is, or is a view of."""
-    return [_find_source(ops, ref) for ref in refs]
+    return FusedOps(tuple(_join_members(ops, own, returned) for _, own in sorted(members.items())), results)
 
 
 def _list_users(ops: Sequence[FusibleOp]) -> list[list[int]]:
@@ -184,10 +184,7 @@ def _join_members(ops: Sequence[FusibleOp], own: Sequence[int], returned: set[in
 def _fuse_body(body: ClusterBody | None) -> FusedBody | None:
     if body is None:
         return None
-    asked = None if body.asked is None else tuple(fuse_ops(body.asked.ops, body.asked.results))
-    runs = body.runs
-    kernels = tuple(fuse_ops(runs.ops, runs.results))
-    return FusedBody(kernels, tuple(find_sources(runs.ops, runs.results)), body.rounds, asked)
+    return FusedBody(fuse_ops(body.runs), body.rounds, None if body.asked is None else fuse_ops(body.asked))
 
 
 def _find_source(ops: Sequence[FusibleOp], source: Ref) -> Ref:

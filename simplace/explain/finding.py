@@ -64,16 +64,6 @@ class Failure(Finding):
     error: str = field(compare=False)
 
 
-def state_caught(finding: Finding) -> str:
-    """Return in a sentence that the program catches a finding's error, "" where it does not."""
-    if finding.caught_at is None:
-        return ""
-    at = f" at {finding.caught_at}" if finding.caught_at else ""
-    is_foretold = isinstance(finding, Failure) and finding.is_foretold
-    then = "what it does then was not run, since the call was computed" if is_foretold else "it goes on"
-    return f"The program catches this error{at}; {then}."
-
-
 def name_page(rule: str, family: str = "doctor") -> str:
     """Return the name of a rule's page, as messages print it and `simplace explain --rule` takes it.
 

@@ -76,10 +76,7 @@ def report_schedule(schedule: Schedule, verdict: str) -> dict[str, Any]:
             {key: schedule.placed.graph.names[getattr(pair, key)] for key in ("variable", "first", "second")}
             for pair in schedule.unordered_writes
         ],
-        "loops": [
-            {"name": loop.name, "trips": loop.trips, "how": loop.how}
-            for loop in (*schedule.flow.loops, *schedule.estimated.loops)
-        ],
+        "loops": [{"name": loop.name, "trips": loop.trips, "how": loop.how} for loop in schedule.loops],
         "branches": [
             {"predicate": branch.predicate, "taken": branch.taken, "how": branch.how}
             for branch in schedule.flow.branches

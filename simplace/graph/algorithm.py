@@ -1,4 +1,4 @@
-"""Walks over a graph that more than one of its forms needs, by node id.
+"""Walks over a graph that more than one of its forms needs.
 
 Mirrors `PruneForReverseReachability` of tensorflow/core/graph/algorithm.cc, and the order in which
 tensorflow/core/common_runtime/graph_constructor.cc takes nodes (`GraphConstructor::Convert`).
@@ -7,10 +7,13 @@ tensorflow/core/common_runtime/graph_constructor.cc takes nodes (`GraphConstruct
 from __future__ import annotations
 
 import heapq
-from collections.abc import Callable, Iterable, MutableSequence
+from collections.abc import Callable, Hashable, Iterable, MutableSequence
+from typing import TypeVar
+
+N = TypeVar("N", bound=Hashable)  # a node, or its id or name
 
 
-def reverse_reachable(targets: Iterable[int], predecessors: Callable[[int], Iterable[int]]) -> set[int]:
+def reverse_reachable(targets: Iterable[N], predecessors: Callable[[N], Iterable[N]]) -> set[N]:
     """Return the nodes that targets depend on, themselves included.
 
     >>> sorted(reverse_reachable([3], lambda node: {3: [1], 1: [0]}.get(node, [])))

@@ -6,6 +6,7 @@ import json
 import re
 import subprocess
 import sys
+from dataclasses import replace
 from pathlib import Path
 from textwrap import dedent
 
@@ -83,8 +84,8 @@ def compile_step(*functions: FunctionDef, device: str = "GPU", trips: dict[str, 
     return list_cluster_ops(program, FuncRef("step", {}), call, batch=32, trips=trips)
 
 
-def fuse(compiled: CompiledCall) -> list[FusedKernel]:
-    return fuse_ops(compiled.runs.ops, compiled.runs.results)
+def fuse(compiled: CompiledCall) -> tuple[FusedKernel, ...]:
+    return fuse_ops(compiled.runs).kernels
 
 
 def test_a_round_has_kernels_of_its_own() -> None:
@@ -93,7 +94,7 @@ def test_a_round_has_kernels_of_its_own() -> None:
     assert compiled.loops == (Loop("step/loop", 20, "read"),)
     assert loop.body is not None
     assert (loop.body.rounds, loop.body.asked) == (20, None)
-    names = [(one.call.name.removeprefix("step/loop/"), one.call.op) for one in loop.body.kernels]
+    names = [(one.call.name.removeprefix("step/loop/"), one.call.op) for one in loop.body.runs.kernels]
     assert names == [("next", "AddV2"), ("product", "MatMul"), ("y", "XlaFusion")]
 
 
@@ -102,18 +103,30 @@ def test_a_loop_costs_its_rounds(rounds: int) -> None:
     model = make_modelled_costs()
     (loop,) = fuse(compile_step(STEP, BODY, BELOW_20, trips={"step/loop": rounds}))
     assert loop.body is not None
-    unrolled = estimate_cluster(loop.body.kernels * rounds, model)
+    unrolled = estimate_cluster(loop.body.runs.kernels * rounds, model)
     cost = estimate_cluster([loop], model)
     assert cost.device_s == pytest.approx(unrolled.device_s, rel=1e-9)
     assert (cost.host_s, cost.source) == (unrolled.host_s, unrolled.source)
     assert cost.off == pytest.approx(unrolled.off, rel=1e-6)
 
 
+def test_a_stream_that_is_behind_when_a_loop_begins_makes_up_for_it() -> None:
+    model, x = make_modelled_costs(), make_tensor("float32", (1536, 1536), 4)
+    first = FusedKernel(OpCall("first", "MatMul", "GPU", {}, (x, x), (x,)), (), ())
+    (loop,) = fuse(compile_step(STEP, BODY, BELOW_20, trips={"step/loop": 500}))
+    assert loop.body is not None
+    three_rounds = sum(model.kernel(one.call).host_s for one in loop.body.runs.kernels * 3)
+    assert three_rounds < model.kernel(first.call).device_s
+    unrolled = estimate_cluster([first, *loop.body.runs.kernels * 500], model)
+    assert estimate_cluster([first, loop], model).device_s == pytest.approx(unrolled.device_s, rel=1e-9)
+    assert unrolled.waits_s > 1e-6
+
+
 def test_on_a_cpu_it_is_the_sum_of_its_kernels() -> None:
     model = make_modelled_costs()
     (loop,) = fuse(compile_step(STEP, BODY, BELOW_20, device="CPU"))
     assert loop.body is not None
-    whole = 20 * sum(model.kernel(one.call).host_s for one in loop.body.kernels)
+    whole = 20 * sum(model.kernel(one.call).host_s for one in loop.body.runs.kernels)
     assert estimate_cluster([loop], model).host_s == pytest.approx(whole)
 
 
@@ -126,7 +139,8 @@ def test_the_host_waits_for_a_condition_that_xla_does_not_know(condition: Functi
     assert compiled.loops == (loop,)
     (kernel,) = fuse(compiled)
     assert kernel.body is not None
-    assert kernel.body.asked
+    assert kernel.body.asked is not None
+    assert kernel.body.asked.kernels
     asked, known = (
         estimate_cluster([one], model)
         for one in (kernel, *fuse(compile_step(STEP, BODY, BELOW_20, trips={"step/loop": loop.trips})))
@@ -167,7 +181,7 @@ def test_counters_that_run_alike_are_one() -> None:
     )
     (loop,) = fuse(compile_step(step, twice, both))
     assert loop.body is not None
-    assert [one.call.name for one in loop.body.kernels] == ["step/loop/next", "step/loop/y"]
+    assert [one.call.name for one in loop.body.runs.kernels] == ["step/loop/next", "step/loop/y"]
 
 
 def test_a_loop_that_counts_down_and_one_that_runs_as_often_as_another_has_counted() -> None:
@@ -227,7 +241,7 @@ else_branch=fn('no')}}
     (kernel,) = fuse(compiled)
     assert compiled.branches == told
     assert kernel.body is not None
-    assert [one.call.op for one in kernel.body.kernels] == [op]
+    assert [one.call.op for one in kernel.body.runs.kernels] == [op]
     assert (kernel.body.asked is not None) == waits
 
 
@@ -245,19 +259,35 @@ def test_an_index_that_no_branch_has_means_the_last(index: int, op: str) -> None
     )
     (kernel,) = fuse(compile_step(step, *functions))
     assert kernel.body is not None
-    assert [one.call.op for one in kernel.body.kernels] == [op]
+    assert [one.call.op for one in kernel.body.runs.kernels] == [op]
 
 
-def test_a_loop_without_a_body_stays_a_guess() -> None:
-    step = function("step(x: float) -> y: float", "loop = While(x) {T=(float,)}", {"y": "loop:output:0"})
-    with pytest.raises(SimplaceError, match="which the graph does not have"):
-        compile_step(step)
+@pytest.mark.parametrize(
+    ("functions", "said"),
+    [
+        ((BODY,), "which the graph does not have"),
+        ((function("body(i: int32) -> next: int32", "", {"next": "i"}), BELOW_20), "body takes 1 arguments"),
+        ((function("body(i: int32, x: float) -> y: float", "", {"y": "x"}), BELOW_20), "body returns 1 values"),
+        ((BODY, condition("goes = Less(i) {T=int32}")), "1"),
+        ((BODY, replace(BELOW_20, ret={})), "refers to ''"),
+        ((replace(BODY, ret={"next": "next:z:0"}), BELOW_20), "refers to ''"),
+    ],
+    ids=["no condition", "arguments", "results", "inputs of an op", "no result", "no second result"],
+)
+def test_functions_that_a_loop_cannot_run_are_refused(functions: tuple[FunctionDef, ...], said: str) -> None:
+    with pytest.raises(SimplaceError, match=said):
+        compile_step(STEP, *functions)
+
+
+def test_a_condition_that_says_the_same_again_and_again_is_read_once() -> None:
+    joined = "\n".join(f"and{i + 1} = LogicalAnd(and{i}:z:0, and{i}:z:0)" for i in range(60))
+    text = f"limit = Const() {{dtype=int32, value=number(20)}}\nand0 = Less(i, limit:output:0) {{T=int32}}\n{joined}"
+    same = function("cond(i: int32, x: float) -> goes: bool", text, {"goes": "and60:z:0"})
+    assert compile_step(STEP, BODY, same).loops == (Loop("step/loop", 20, "read"),)
 
 
 def test_a_round_holds_what_lies_between_its_kernels() -> None:
-    compiled = compile_step(STEP, BODY, BELOW_20)
-    kernels = fuse(compiled)
-    held = find_held(kernels, compiled.runs.results)
+    held = find_held(fuse_ops(compile_step(STEP, BODY, BELOW_20).runs))
     assert [tensor.shape for tensor in held] == [(), (SIDE, SIDE)]  # the counter, and in a round the product
 
 
@@ -269,6 +299,9 @@ def test_a_loop_that_contains_itself_ends() -> None:
     )
     compiled = compile_step(STEP, endless, BELOW_20)
     assert len(compiled.loops) > 10
+    fused = fuse_ops(compiled.runs)
+    assert estimate_cluster(fused.kernels, make_modelled_costs()).device_s > 0
+    assert [tensor.shape for tensor in find_held(fused)] == [()]  # the counter
 
 
 LOOPS = """

@@ -16,7 +16,7 @@ from simplace.analysis.schedule import schedule_placement
 from simplace.costs.cluster_memory import find_held
 from simplace.costs.cost_model import OpCall
 from simplace.costs.op_work import make_tensor
-from simplace.costs.xla_fusion import OUTSIDE, FusibleOp, fuse_ops
+from simplace.costs.xla_fusion import OUTSIDE, ClusterOps, FusibleOp, fuse_ops
 from simplace.executor.trace import SCRATCH
 
 X = make_tensor("float32", (64, 64), 4)
@@ -24,12 +24,11 @@ X = make_tensor("float32", (64, 64), 4)
 
 def held_by(*ops: tuple[str, tuple[int, ...]], results: tuple[int, ...], device: str = "GPU") -> int:
     """Return how many tensors of one size a cluster holds at its peak."""
-    made = [
+    made = tuple(
         FusibleOp(OpCall(str(i), op, device, {}, (X,) * len(read), (X,)), tuple((at, 0) for at in read))
         for i, (op, read) in enumerate(ops)
-    ]
-    refs = [(at, 0) for at in results]
-    return len(find_held(fuse_ops(made, refs), refs))
+    )
+    return len(find_held(fuse_ops(ClusterOps(made, tuple((at, 0) for at in results)))))
 
 
 def test_a_result_lives_until_the_last_kernel_that_reads_it() -> None:

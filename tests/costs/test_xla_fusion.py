@@ -1,5 +1,6 @@
 """Compiled clusters: which kernels XLA makes of a hand-made graph, and what they cost."""
 
+from collections.abc import Sequence
 from dataclasses import replace
 from textwrap import dedent
 
@@ -16,7 +17,7 @@ from simplace.costs.cluster_ops import list_cluster_ops
 from simplace.costs.cost_model import KernelCost, OpCall
 from simplace.costs.modelled_costs import make_modelled_costs
 from simplace.costs.op_work import make_tensor
-from simplace.costs.xla_fusion import OUTSIDE, FusedKernel, FusibleOp, fuse_ops
+from simplace.costs.xla_fusion import OUTSIDE, ClusterOps, FusedKernel, FusibleOp, Ref, fuse_ops
 from simplace.errors import SimplaceError
 from simplace.graph.node_def import FuncRef
 from simplace.pipeline import place_program
@@ -63,11 +64,15 @@ def the_call() -> OpCall:
     return OpCall("step", "PartitionedCall", "GPU", {"f": FuncRef("layer", {})}, inputs, ())
 
 
+def fuse(ops: Sequence[FusibleOp], *results: Ref) -> tuple[FusedKernel, ...]:
+    return fuse_ops(ClusterOps(tuple(ops), results)).kernels
+
+
 def test_a_layer_is_a_product_and_one_fusion_for_each_thing_that_is_kept() -> None:
     runs = list_cluster_ops(compiled_program(), FuncRef("layer", {}), the_call(), batch=32).runs
     kernels = [
         (one.name, one.op, [t.shape for t in one.inputs], [t.shape for t in one.outputs])
-        for one in [kernel.call for kernel in fuse_ops(runs.ops, runs.results)]
+        for one in [kernel.call for kernel in fuse_ops(runs).kernels]
     ]
     assert kernels == [
         ("step/product", "MatMul", [(ROWS, WIDE), (WIDE, WIDE)], [(ROWS, WIDE)]),
@@ -131,7 +136,7 @@ def test_the_schedule_prices_the_kernels_and_no_longer_the_call() -> None:
     (cost,) = [cost for cost in whole.estimated.kernels if cost.device_s]
     model = make_modelled_costs()
     runs = list_cluster_ops(compiled_program(), FuncRef("layer", {}), the_call(), batch=32).runs
-    assert cost == estimate_cluster(fuse_ops(runs.ops, runs.results), model)
+    assert cost == estimate_cluster(fuse_ops(runs).kernels, model)
     assert (cost.source, whole.estimated.assumptions) == ("modelled", ())
     alone = [model.kernel(op.call).device_s for op in runs.ops]
     assert max(alone) < cost.device_s < sum(alone) / 2
@@ -145,7 +150,7 @@ def test_what_is_expensive_is_kept_and_what_is_cheap_computed_twice() -> None:
             FusibleOp(OpCall(name, "Sum", "GPU", {}, (x,), (make_tensor("float32", (), 4),)), ((0, 0),))
             for name in ("left", "right")
         ]
-        return [one.call.name for one in fuse_ops([first, *users], [(1, 0), (2, 0)])]
+        return [one.call.name for one in fuse((first, *users), (1, 0), (2, 0))]
 
     assert kernels_of("Neg") == ["left", "right"]
     assert kernels_of("Exp") == ["first", "left", "right"]
@@ -171,7 +176,7 @@ def test_every_op_is_computed_and_fusions_never_move_more(world: list[tuple[str,
         producers = [(OUTSIDE, 0) if at % (i + 1) == i else (at % (i + 1), 0) for at in (left, right)]
         count = 2 if op in ("AddV2", "MatMul") else 1
         ops.append(FusibleOp(OpCall(str(i), op, "GPU", {}, (x,) * count, (x,)), tuple(producers[:count])))
-    kernels = [kernel.call for kernel in fuse_ops(ops, [(len(ops) - 1, 0)])]
+    kernels = [kernel.call for kernel in fuse(ops, (len(ops) - 1, 0))]
     names = [one.name for one in kernels]
     assert names == sorted(set(names), key=int)
     moved = sum(t.size for one in kernels for t in (*one.inputs, *one.outputs))
@@ -186,7 +191,7 @@ def test_a_softmax_is_one_kernel_with_what_it_reads() -> None:
     scaled = FusibleOp(OpCall("scaled", "Mul", "GPU", {}, (scores, scores), (scores,)), ((OUTSIDE, 0), (OUTSIDE, 0)))
     masked = FusibleOp(OpCall("masked", "AddV2", "GPU", {}, (scores, mask), (scores,)), ((0, 0), (OUTSIDE, 1)))
     shares = FusibleOp(OpCall("shares", "Softmax", "GPU", {}, (scores,), (scores,)), ((1, 0),))
-    (kernel,) = (fused.call for fused in fuse_ops([scaled, masked, shares], [(2, 0)]))
+    (kernel,) = (fused.call for fused in fuse((scaled, masked, shares), (2, 0)))
     assert (kernel.op, kernel.inputs, kernel.outputs) == ("Softmax", (scores, mask), (scores,))
     model = make_modelled_costs()
     fused, alone = (model.kernel(one).device_s for one in (kernel, shares.call))
@@ -197,7 +202,7 @@ def test_a_long_chain_of_views_is_walked() -> None:
     x = make_tensor("float32", (8, 8), 4)
     chain = [("Neg", OUTSIDE), *(("Identity", i) for i in range(3000)), ("Neg", 3000)]
     ops = [FusibleOp(OpCall(str(i), op, "GPU", {}, (x,), (x,)), ((at, 0),)) for i, (op, at) in enumerate(chain)]
-    assert [(one.call.name, one.call.op) for one in fuse_ops(ops, [(3001, 0)])] == [("3001", "XlaFusion")]
+    assert [(one.call.name, one.call.op) for one in fuse(ops, (3001, 0))] == [("3001", "XlaFusion")]
 
 
 def test_functions_that_call_each_other_without_end_stay_a_guess(monkeypatch) -> None:

@@ -20,6 +20,14 @@ def test_a_step_with_a_short_loop_has_a_verdict() -> None:
     assert judge_step(result(LOOP), only_cheap=True).startswith("a simulated step of ")
 
 
+def test_a_step_is_simulated_once() -> None:
+    loop = result(LOOP)
+    judge_step(loop, only_cheap=True, lists_findings=True)
+    assert simulated_step.simulate_largest(loop) is simulated_step.simulate_largest(loop, only_cheap=True)
+    assert simulated_step.find_simulated(loop) is simulated_step.find_simulated(loop)
+    assert simulated_step.simulate_largest(result(LOOP)) is not simulated_step.simulate_largest(loop)
+
+
 def test_a_step_with_a_long_loop_has_it_from_schedule(monkeypatch: pytest.MonkeyPatch) -> None:
     loop = result(LOOP)
     name, nodes = loop.largest().placement.program.title, len(loop.largest().placement.graph)

@@ -48,6 +48,12 @@ def test_a_gpu_that_waits_for_launches() -> None:
     ]
 
 
+def test_a_schedule_is_examined_once() -> None:
+    done = run(COPIED, Costs(copies=5.0))
+    assert find_in_step(done) is find_in_step(done)
+    assert find_in_step(run(COPIED, Costs())) != find_in_step(done)
+
+
 def test_a_gpu_that_waits_for_copies() -> None:
     assert said(run(COPIED, Costs(copies=5.0), inter_op=1)) == [
         "gpu-waits: GPU:0 and GPU:1 each wait for copies during 71% of a simulated step, longest for A (a step takes "

@@ -3,11 +3,10 @@
 from __future__ import annotations
 
 from pathlib import Path
-from textwrap import dedent
 
 import pytest
 
-from simplace.api import Settings, place
+from simplace.api import Placements, Settings, place
 from simplace.machine.machine import Machine
 from simplace.views.text import summary
 
@@ -33,10 +32,13 @@ x = tf.constant([1.0])
 """
 
 
-def _diagnose(path: Path, head: str, rest: str) -> list[tuple[str, str | None]]:
-    """Return the level of each finding, and where the program catches its error: what comes before the line number."""
-    path.write_text(head + dedent(rest))
-    result = place(str(path), Settings(Machine(gpus=1)))
+def _place(path: Path, text: str) -> Placements:
+    path.write_text(text)
+    return place(str(path), Settings(Machine(gpus=1)))
+
+
+def _list_levels(result: Placements) -> list[tuple[str, str | None]]:
+    """Return the level of each finding, and the number of the line where the program catches its error."""
     return [(one.severity, one.caught_at and one.caught_at.rpartition(":")[2]) for one in result.diagnose()]
 
 
@@ -56,13 +58,13 @@ def _diagnose(path: Path, head: str, rest: str) -> list[tuple[str, str | None]]:
     ],
 )
 def test_an_op_that_is_refused(rest: str, found: tuple[str, str | None], tmp_path: Path) -> None:
-    assert _diagnose(tmp_path / "model.py", OPS, rest) == [found]
+    assert _list_levels(_place(tmp_path / "model.py", OPS + rest)) == [found]
 
 
 def test_a_function_that_is_refused(tmp_path: Path) -> None:
     rest = "step = tf.function(length)\ntry:\n    step()\nexcept tf.errors.InvalidArgumentError:\n    print('on')\n"
-    assert _diagnose(tmp_path / "model.py", OPS, rest) == [("note", "11")]
-    result = place(str(tmp_path / "model.py"), Settings(Machine(gpus=1)))
+    result = _place(tmp_path / "model.py", OPS + rest)
+    assert _list_levels(result) == [("note", "11")]
     caught = f"(INVALID_ARGUMENT); the program catches that at {tmp_path}/model.py:11"
     assert f"refused: TensorFlow does not place this graph {caught}" in summary.write_summary(result)
 
@@ -81,7 +83,7 @@ def test_a_function_that_is_refused(tmp_path: Path) -> None:
     ],
 )
 def test_a_call_that_is_foretold_to_fail(rest: str, found: tuple[str, str | None], tmp_path: Path) -> None:
-    assert _diagnose(tmp_path / "model.py", CALLS, rest) == [found]
-    result = place(str(tmp_path / "model.py"), Settings(Machine(gpus=1)))
+    result = _place(tmp_path / "model.py", CALLS + rest)
+    assert _list_levels(result) == [found]
     verb = "raises" if found[0] == "note" else "fails"
     assert summary.failure_lines(result).startswith(f"{verb} when run: XLA compiles f for GPU:0")

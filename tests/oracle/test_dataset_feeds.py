@@ -42,6 +42,11 @@ rows = tf.data.Dataset.from_tensor_slices(tf.zeros([8, 8]))
 """
 
 
+@pytest.fixture(autouse=True)
+def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(tmp_path)
+
+
 def list_feeds(text: str, program: str = "step", machine: str = "cpu:1,gpu:1") -> list[str]:
     """Name the functions that feed a program after some setup; "batched" tells that batches are made of the results."""
     Path("model.py").write_text(SETUP + text)
@@ -106,10 +111,7 @@ FED = {
 
 
 @pytest.mark.parametrize(("text", "feeds"), FED.values(), ids=FED)
-def test_a_step_is_fed_by_the_dataset_of_its_arguments(
-    text: str, feeds: list[str], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-):
-    monkeypatch.chdir(tmp_path)
+def test_a_step_is_fed_by_the_dataset_of_its_arguments(text: str, feeds: list[str]) -> None:
     assert list_feeds(text) == feeds
 
 
@@ -140,10 +142,7 @@ whole(rows.map(one).batch(4))
         ("whole", ["Dataset_map_one batched", "Dataset_map_two", "Dataset_scan_scan_body", "reduce_reduce_body"]),
     ],
 )
-def test_a_function_takes_the_elements_itself(
-    program: str, feeds: list[str], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-):
-    monkeypatch.chdir(tmp_path)
+def test_a_function_takes_the_elements_itself(program: str, feeds: list[str]) -> None:
     assert list_feeds(INSIDE, program) == feeds
 
 
@@ -165,10 +164,7 @@ model.fit({data})
     ],
     ids=["arrays", "dataset"],
 )
-def test_fit_is_fed_by_what_it_is_given(
-    replicas: int, data: str, own: list[str], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-):
-    monkeypatch.chdir(tmp_path)
+def test_fit_is_fed_by_what_it_is_given(replicas: int, data: str, own: list[str]) -> None:
     text = KERAS.format(replicas=replicas, data=data)
     found = list_feeds(text, "multi_step_on_iterator", f"cpu:1,gpu:{replicas}")
     of_users = [name for name in found if name.startswith(("Dataset_map_one", "Dataset_map_two", "Dataset_map_lambda"))]
@@ -204,8 +200,7 @@ with v1.Session() as session:
 """
 
 
-def test_a_run_of_a_session_is_fed_by_the_iterators_that_it_reads(tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
-    monkeypatch.chdir(tmp_path)
+def test_a_run_of_a_session_is_fed_by_the_iterators_that_it_reads() -> None:
     Path("model.py").write_text(SESSION)
     result = simplace.place("model.py", "cpu:1,gpu:1")
     placed = result.largest()

@@ -14,6 +14,7 @@ from typing import Any
 
 import tensorflow as tf
 
+from simplace.graph.algorithm import reverse_reachable
 from simplace.oracle.child.boundary import wrap_foreign
 from simplace.oracle.child.graph_copy import copy_to_cpus, needs_copy
 from simplace.oracle.child.patches import find_original
@@ -148,14 +149,9 @@ def prepare_run(session: Any, feeds: Iterable[Any], fetches: Iterable[Any], targ
 
 def list_needed_types(graph: Any, names: Iterable[str]) -> frozenset[str]:
     """List the types of the ops that the named ops and tensors need, themselves included."""
-    waiting = [graph.get_operation_by_name(name.partition(":")[0]) for name in names]
-    seen = set(waiting)
-    while waiting:
-        op = waiting.pop()
-        needed = [*(tensor.op for tensor in op.inputs), *op.control_inputs]
-        waiting += [each for each in dict.fromkeys(needed) if each not in seen]
-        seen.update(needed)
-    return frozenset(op.type for op in seen)
+    wanted = (graph.get_operation_by_name(name.partition(":")[0]) for name in names)
+    needed = reverse_reachable(wanted, lambda op: [*(tensor.op for tensor in op.inputs), *op.control_inputs])
+    return frozenset(op.type for op in needed)
 
 
 def takes_element(types: frozenset[str]) -> bool:

@@ -7,12 +7,13 @@ has no elements, and what the op returns is computed with copies of the function
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 from contextlib import suppress
 from typing import Any
 
 import tensorflow as tf
 
+from simplace.graph.algorithm import reverse_reachable
 from simplace.oracle.child import kernel_types
 from simplace.oracle.child.called_functions import CPU_COPY
 from simplace.oracle.child.failures import FAILURES
@@ -50,8 +51,10 @@ def place_walks(definition: function_pb2.FunctionDef, inputs: Sequence[Any]) -> 
 def _make_placing(definition: function_pb2.FunctionDef) -> function_pb2.FunctionDef | None:
     """Return a function with the walks of another one, through datasets that are made as there, without elements."""
     walks = [node.name for node in definition.node_def if node.op in WALKS]
-    nodes = _list_needed({node.name: node for node in definition.node_def}, walks)
-    if not walks or any(_has_effect(node.op) for node in nodes):
+    if not walks:
+        return None
+    nodes = _list_needed(definition, walks)
+    if any(_has_effect(node.op) for node in nodes):
         return None
     made = function_pb2.FunctionDef()
     made.signature.name = _PLACING + definition.signature.name
@@ -69,16 +72,11 @@ def _make_placing(definition: function_pb2.FunctionDef) -> function_pb2.Function
     return made
 
 
-def _list_needed(nodes: Mapping[str, Any], names: Sequence[str]) -> list[Any]:
+def _list_needed(definition: function_pb2.FunctionDef, names: Sequence[str]) -> list[Any]:
     """Return nodes and those that their tensors are computed from."""
-    needed: dict[str, Any] = {}
-    waiting = list(names)
-    while waiting:
-        name = waiting.pop()
-        if name in nodes and name not in needed:
-            needed[name] = nodes[name]
-            waiting += (each.partition(":")[0] for each in nodes[name].input if not each.startswith("^"))
-    return list(needed.values())
+    data = {node.name: [each for each in node.input if not each.startswith("^")] for node in definition.node_def}
+    needed = reverse_reachable(names, lambda name: (each.partition(":")[0] for each in data.get(name, ())))
+    return [node for node in definition.node_def if node.name in needed]
 
 
 def _has_effect(op: str) -> bool:

@@ -21,7 +21,7 @@ from simplace.oracle.child.context_devices import ContextDevices
 from simplace.oracle.child.devices import computes_nothing
 from simplace.oracle.child.error_handlers import find_handlers
 from simplace.oracle.child.failures import code_name, find_code, is_rejection
-from simplace.oracle.child.recorder import LogFile, Recorder
+from simplace.oracle.child.recorder import LogFile, Recorder, list_placed
 from simplace.oracle.child.source_lines import SourceLines
 from simplace.oracle.child.tensors import MADE_AT, find_host, resource_device
 from simplace.oracle.placement_log import Executed, LogLine, PlacementLine
@@ -188,7 +188,7 @@ class EagerLog:
                 soft_placement=kind.soft_placement,
                 attrs=kind.attrs,
                 inputs=kind.inputs,
-                log=[[line.node.name, line.node.op, line.node.device] for line in attempt.placed],
+                log=list_placed(attempt.placed),
                 device=attempt.device,
                 refused=refusal and self._recorder.refusal(code_name(find_code(refusal)), refusal.message),
                 handlers=find_handlers(self._lines) if refusal else {},

@@ -29,6 +29,7 @@ from simplace.oracle.child.functions import CapturedOutput, make_compiled_call
 from simplace.oracle.child.one_op_functions import OneOpFunctions
 from simplace.oracle.child.own_executor import run_at_once
 from simplace.oracle.child.packed_handles import is_packed, list_members
+from simplace.oracle.child.recorder import list_placed
 from simplace.oracle.child.run_parts import RunParts
 from simplace.oracle.child.tensors import (
     describe_resources,
@@ -134,7 +135,7 @@ class FunctionCalls:
         self._owners = FunctionOwners(parts.lines)
         self._lowering = XlaLowering(parts.functions, parts.recorder, parts.lines)
 
-    def run(self, name: str, inputs: Sequence[Any], scope: str, call: Call, attrs: Sequence[Any] = ()) -> Any:
+    def run(self, name: str, inputs: Sequence[Any], scope: str, call: Call, attrs: Sequence[Any]) -> Any:
         """Call the function `name`, record its placement if it is new, and return its values or placeholder values.
 
         `attrs` are the call's attributes, each name followed by its value.
@@ -247,8 +248,7 @@ class FunctionCalls:
         attempt = _Attempt(placed, has_begun, result, error, is_placed_only)
         del error  # so that only the attempt holds it, which lets go of it
         if placed and not is_new:
-            nodes = [[line.node.name, line.node.op, line.node.device] for line in placed]
-            self._recorder.event("placed again", function=kind.function, log=nodes)
+            self._recorder.event("placed again", function=kind.function, log=list_placed(placed))
         if is_new and (placed or attempt.is_refused):
             self._placed[kind.instance] = placed
             self._record(kind, inputs, placed, attempt.error if attempt.is_refused else None, start)
@@ -308,28 +308,34 @@ class FunctionCalls:
         self.devices.tell()
         graph, names = self._functions.library(kind.function)
         self._functions.write_notes(names)
-        owner = self._owners.find()
         number = self._recorder.program(
             graph,
-            name=shown,
-            role=self._owners.name_call(shown),
-            owner=owner.number,
-            is_internal=owner.is_internal,
-            at=self._lines.of_frames(),
             program_kind="function",
             function=kind.function,
             arg_devices=list(kind.arg_devices),
-            resources=describe_resources(inputs),
-            datasets=list_datasets(inputs),
-            scope=kind.scope,
-            soft_placement=kind.soft_placement,
             functions=names,
-            log=[[line.node.name, line.node.op, line.node.device] for line in placed],
-            refused=None if error is None else self._recorder.refusal(code_name(find_code(error)), error.message),
-            devices=self._describe_devices(kind, inputs),
-            handlers=find_handlers(self._lines),
+            log=list_placed(placed),
+            **self._describe_call(kind, inputs, error),
         )
         self._partitionings.record(number, start, thread=placed[0].thread if placed else None)
+
+    def _describe_call(self, kind: _Kind, inputs: Sequence[Any], error: Any) -> dict[str, Any]:
+        """Return what is recorded of a function's first call, whatever compiles it; `error` is a refusal, or None."""
+        shown, owner = shown_name(kind.function), self._owners.find()
+        return {
+            "name": shown,
+            "role": self._owners.name_call(shown),
+            "owner": owner.number,
+            "is_internal": owner.is_internal,
+            "at": self._lines.of_frames(),
+            "resources": describe_resources(inputs),
+            "datasets": list_datasets(inputs),
+            "scope": kind.scope,
+            "soft_placement": kind.soft_placement,
+            "refused": None if error is None else self._recorder.refusal(code_name(find_code(error)), error.message),
+            "devices": self._describe_devices(kind, inputs),
+            "handlers": find_handlers(self._lines),
+        }
 
     def _describe_devices(self, kind: _Kind, inputs: Sequence[Any]) -> list[dict[str, Any]]:
         """Describe the devices that a call is placed on, where these are not those of the context.
@@ -388,27 +394,15 @@ class FunctionCalls:
         self.devices.tell()
         node, names = make_compiled_call(kind.function, shown), self._functions.reached(kind.function)
         self._functions.write_notes(names)
-        owner = self._owners.find()
         self._recorder.program(
             self._functions.graph_of_call(node, names),
-            name=shown,
-            role=self._owners.name_call(shown),
-            owner=owner.number,
-            is_internal=owner.is_internal,
-            at=self._lines.of_frames(),
             program_kind="compiled",
             function=None,
             arg_devices=[],
-            resources=describe_resources(inputs),
-            datasets=list_datasets(inputs),
-            scope=kind.scope,
-            soft_placement=kind.soft_placement,
             functions=names,
             log=[[node.name, node.op, home]] if home else [],
-            refused=None if error is None else self._recorder.refusal(code_name(find_code(error)), error.message),
-            devices=self._describe_devices(kind, inputs),
             asked=is_asked,
-            handlers=find_handlers(self._lines),
+            **self._describe_call(kind, inputs, error),
         )
         self._limit.is_new(shown)
 

@@ -20,7 +20,7 @@ from simplace.oracle.child.boundary import forget_frames, raise_as_theirs
 from simplace.oracle.child.devices import computes_nothing
 from simplace.oracle.child.failures import FAILURES
 from simplace.oracle.child.function_calls import Call, FunctionCalls
-from simplace.oracle.child.recorder import LogFile
+from simplace.oracle.child.recorder import LogFile, list_placed
 from simplace.oracle.child.run_parts import RunParts
 from simplace.oracle.placement_log import Executed, Instantiated, Instantiating, LogLine, PlacementLine
 
@@ -84,7 +84,7 @@ class MeshFunctions:
         number = self._recorder.program(
             graph,
             name=shown,
-            role=f"{shown} on {_shorten(device)} of a mesh",
+            role=f"{shown} on {device.rpartition('/device:')[2]} of a mesh",
             is_internal=not is_function,
             at=self._lines.of_frames(),
             program_kind="function",
@@ -93,7 +93,7 @@ class MeshFunctions:
             scope=device,
             soft_placement=eager_device.soft_placement(),
             functions=names,
-            log=[[line.node.name, line.node.op, line.node.device] for line in instance.placed],
+            log=list_placed(instance.placed),
             refused=None,
         )
         self._partitionings.record(number, start, thread=instance.begun.thread)
@@ -114,8 +114,3 @@ def _list_instances(lines: Iterable[LogLine]) -> Iterator[_Instance]:
         else:
             assert isinstance(line, (Executed, Instantiated)), "there are no other lines"
     yield from open_ones.values()
-
-
-def _shorten(device: str) -> str:
-    found = DeviceName.parse(device)
-    return f"{found.type}:{found.id}" if found is not None else device

@@ -3,8 +3,7 @@
 With TF_CPP_VMODULE=graph_partition=2 TensorFlow dumps the subgraph of each device right after partitioning, before any
 optimization, and logs the name of each file after the line that ends it (util/dump_graph.cc). Grappler would change
 the graph between placement and partitioning, so a run that collects these graphs turns it off where functions are
-placed. A master partitions a
-session's graph by task, and each worker its part by device, all of them in this process.
+placed. A master partitions a session's graph by task, and each worker its part by device, all of them in this process.
 """
 
 from __future__ import annotations
@@ -12,6 +11,7 @@ from __future__ import annotations
 import os
 import re
 from collections.abc import Collection, Iterator, Sequence
+from itertools import chain
 from typing import Any
 
 import tensorflow as tf
@@ -50,8 +50,9 @@ class PartitionGraphs:
 
     def restore_grappler(self, attrs: Sequence[Any]) -> tuple[Any, ...]:
         """Return the attributes of a function's call with Grappler as the program has it: what it prunes never runs."""
-        at = [i + 1 for i, name in enumerate(attrs) if name == _CONFIG and i % 2 == 0] if self.wanted else []
-        return tuple(self._restore(each) if i in at else each for i, each in enumerate(attrs))
+        named = zip(attrs[::2], attrs[1::2], strict=True)
+        restored = ((name, self._restore(value) if name == _CONFIG else value) for name, value in named)
+        return tuple(chain.from_iterable(restored))
 
     def _restore(self, config: bytes) -> bytes:
         if config not in self._restored:

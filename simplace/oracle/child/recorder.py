@@ -6,13 +6,13 @@ import json
 import os
 import re
 import threading
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
 from simplace.oracle import protocol
-from simplace.oracle.placement_log import LogLine, read_line
+from simplace.oracle.placement_log import LogLine, PlacementLine, read_line
 
 _ADDED_BY_GRPC = re.compile(r"\nAdditional GRPC error information.*", re.DOTALL)
 _ADDED_BY_PYTHON = re.compile(r" \[Op:[^\]]*\]$")
@@ -65,9 +65,10 @@ class Recorder:
     def uncaught(self, error: BaseException) -> None:
         """Append the text of an error that the program did not catch, and of those that it was handling meanwhile."""
         texts: dict[int, str] = {}
-        while error is not None and id(error) not in texts:
-            texts[id(error)] = text_of(error)
-            error = error.__context__  # type: ignore[assignment]
+        handled: BaseException | None = error
+        while handled is not None and id(handled) not in texts:
+            texts[id(handled)] = text_of(handled)
+            handled = handled.__context__
         self.event("uncaught", text="\n".join(texts.values()))
 
     def program(self, graph: bytes, **fields: Any) -> int:
@@ -89,6 +90,11 @@ class Recorder:
         """Append the notes of a library function's nodes; `layers` maps name scopes to the layers that they are of."""
         self._noted.add(function)
         self.event("notes", function=function, nodes=nodes, layers=layers)
+
+
+def list_placed(lines: Iterable[PlacementLine]) -> list[list[str]]:
+    """Return what TensorFlow logged of nodes as an event has it: name, op, device."""
+    return [[line.node.name, line.node.op, line.node.device] for line in lines]
 
 
 def text_of(value: Any) -> str:

@@ -15,11 +15,13 @@ import tensorflow as tf
 from simplace.oracle.child import kernel_types
 from simplace.oracle.child.tf_private import ops
 
+_LEAST_RANK = {ops.EagerTensor: 1, np.ndarray: 2}
+
 
 def split_tensors(op: str, args: Sequence[Any]) -> list[Any] | None:
     """Return an op's arguments with the slices of each tensor that is to be a list; None where there is none."""
-    found = [_split(arg) if i in _find_lists(op) else arg for i, arg in enumerate(args)]
-    return found if any(one is not other for one, other in zip(found, args, strict=True)) else None
+    split = {i: list(args[i]) for i in _find_lists(op) if i < len(args) and _has_slices(args[i])}
+    return [split.get(i, arg) for i, arg in enumerate(args)] if split else None
 
 
 def call_raw_op(op: str, name: Any, args: Sequence[Any]) -> Any:
@@ -37,7 +39,7 @@ def _find_lists(op: str) -> frozenset[int]:
     return frozenset(i for i, arg in enumerate(args) if arg.number_attr or arg.type_list_attr)
 
 
-def _split(value: Any) -> Any:
-    """Return the slices of a tensor that are tensors themselves: neither those of a scalar, nor numpy's numbers."""
-    rank = {ops.EagerTensor: 1, np.ndarray: 2}.get(type(value))
-    return value if rank is None or len(value.shape) < rank else list(value)
+def _has_slices(value: Any) -> bool:
+    """Return whether a value is a tensor whose slices are, too: those of a scalar, and numpy's numbers, are not."""
+    rank = _LEAST_RANK.get(type(value))
+    return rank is not None and len(value.shape) >= rank

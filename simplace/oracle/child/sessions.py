@@ -25,6 +25,7 @@ from simplace.oracle.child.failures import code_name
 from simplace.oracle.child.functions import note_graph
 from simplace.oracle.child.partition_graphs import Run
 from simplace.oracle.child.patches import patch_method
+from simplace.oracle.child.recorder import list_placed
 from simplace.oracle.child.run_parts import RunParts
 from simplace.oracle.child.tensors import make_zeros
 from simplace.oracle.child.tf_private import config_pb2, context, op_def_registry
@@ -344,7 +345,7 @@ class SessionRuns:
             inlining=session._config.graph_options.optimizer_options.do_function_inlining,
             is_single_threaded=session._config.experimental.executor_type == _SINGLE_THREADED,
             pruned_to=pruned_to,
-            log=[[line.node.name, line.node.op, line.node.device] for line in placed],
+            log=list_placed(placed),
             refused=None if error is None else self._recorder.refusal(code_name(error.error_code), str(error.message)),
             devices=self._devices(session),
             handlers=find_handlers(self._lines),

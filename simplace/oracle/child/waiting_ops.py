@@ -6,8 +6,10 @@ A take waits for a put. A put in a run that failed because of an emulated GPU ne
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
+
+from simplace.graph.algorithm import reverse_reachable
 
 # By the place of the input that is the container; None for one that ops name by an attribute (kernels/stage_op.cc).
 _CONTAINER_INPUT = {
@@ -25,19 +27,11 @@ def list_containers(graph: Any, run: Mapping[str, Sequence[str]]) -> frozenset[s
     fed = frozenset(run["feeds"])
     ends = [graph.get_tensor_by_name(name) for name in run["fetches"] if name not in fed]
     wanted = [*(tensor.op for tensor in ends), *map(graph.get_operation_by_name, run["targets"])]
-    return frozenset(name for op in _list_reached(wanted, fed) for name in _find_containers(op))
 
+    def list_producers(op: Any) -> list[Any]:
+        return [*(tensor.op for tensor in op.inputs if tensor.name not in fed), *op.control_inputs]
 
-def _list_reached(wanted: Iterable[Any], fed: frozenset[str]) -> list[Any]:
-    """List the ops that the wanted ones need, themselves included."""
-    found = dict.fromkeys(wanted)
-    ops = list(found)
-    for op in ops:  # grows while it is walked
-        needed = [*(tensor.op for tensor in op.inputs if tensor.name not in fed), *op.control_inputs]
-        new = dict.fromkeys(each for each in needed if each not in found)
-        found.update(new)
-        ops.extend(new)
-    return ops
+    return frozenset(name for op in reverse_reachable(wanted, list_producers) for name in _find_containers(op))
 
 
 def _find_containers(op: Any) -> Iterator[str]:

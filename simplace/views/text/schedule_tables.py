@@ -223,9 +223,8 @@ def list_warnings(schedule: Schedule) -> list[str]:
 def list_assumptions(schedule: Schedule) -> list[str]:
     """Return what the simulation assumed."""
     lines = [*_name_step_run(schedule)]
-    lines += [_describe_loop(loop) for loop in (*schedule.flow.loops, *schedule.estimated.loops)] + [
-        _describe_branch(branch) for branch in schedule.flow.branches
-    ]
+    lines += [_describe_loop(loop) for loop in schedule.loops]
+    lines += [_describe_branch(branch) for branch in schedule.flow.branches]
     return lines + [_describe_assumption(one) for one in schedule.estimated.assumptions]
 
 

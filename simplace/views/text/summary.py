@@ -188,9 +188,11 @@ def failure_lines(result: Result, width: int | None = None) -> str:
     from simplace.explain.finding import cite_page
 
     found = [*predict_failures(result), *find_out_of_memory(placed.placement for placed in result)]
-    verbs = {True: "fails when run", False: "raises when run"}
-    texts = (cite_page(f"{verbs[one.caught_at is None]}: {format_failure(one)}", one) for one in found)
-    return "\n".join(wrap_line(text, width) for text in texts)
+    lines = []
+    for one in found:
+        verb = "fails" if one.caught_at is None else "raises"
+        lines.append(wrap_line(cite_page(f"{verb} when run: {format_failure(one)}", one), width))
+    return "\n".join(lines)
 
 
 def copies_line(result: Result) -> str:
