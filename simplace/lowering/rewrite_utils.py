@@ -25,15 +25,16 @@ class RewrittenFunctions:
 
 
 def rewrite_functions(graph: GraphDef, times: int, left_out: Sequence[str] = ()) -> RewrittenFunctions:
-    """Return a graph whose functions have the sinks of each rewriting, and are optimized but for what is left out."""
-    made_of: dict[str, dict[str, str]] = {}
+    """Return a graph whose functions have the sinks of each rewriting, and are optimized but for what is left out.
+
+    The last rewriting optimizes; one before it shards the dataset (grappler/optimizers/data/{auto_shard,rebatch}.cc).
+    """
+    library = dict(graph.library)
     for _ in range(times):
-        library = {name: _add_sinks(function) for name, function in graph.library.items()}
-        fused = {name: fuse_datasets(function, library, left_out) for name, function in library.items()}
-        graph = replace(graph, library={name: function for name, (function, _) in fused.items()})
-        for name, (_, made) in fused.items():
-            made_of.setdefault(name, {}).update(made)
-    return RewrittenFunctions(graph, made_of)
+        library = {name: _add_sinks(function) for name, function in library.items()}
+    fused = {name: fuse_datasets(function, library, left_out) for name, function in library.items() if times}
+    library |= {name: function for name, (function, _) in fused.items()}
+    return RewrittenFunctions(replace(graph, library=library), {name: made for name, (_, made) in fused.items()})
 
 
 def find_left_out(graph: GraphDef, name: str, times: int, logged: Set[str]) -> tuple[str, ...]:

@@ -28,6 +28,24 @@ def test_each_rewriting_leaves_sinks_of_its_own() -> None:
     ]
 
 
+def test_the_last_rewriting_fuses() -> None:
+    f = function(
+        "f(d: variant) -> y: variant",
+        """\
+        zero = Const() {dtype=int64, value=number(0)}
+        skip = SkipDataset(d, zero:output:0)
+        """,
+        {"y": "skip:handle:0"},
+        attrs={"_tf_data_function": True},
+    )
+    (rewritten,) = rewrite_functions(GraphDef((), {"f": f}), 2).graph.library.values()
+    assert rewritten.ret == {"y": "d"}
+    assert [(node.name, node.inputs) for node in rewritten.nodes[1:]] == [
+        ("FakeSink0", ("d",)),
+        ("FakeSink0/_4", ("d",)),
+    ]
+
+
 def test_the_names_of_its_datasets_tell_which_optimizers_left_a_function_as_it_is() -> None:
     f = function(
         "f(d: variant, n: int64) -> y: variant",

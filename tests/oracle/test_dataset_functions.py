@@ -181,6 +181,10 @@ NESTED = """\
     run(count(2).interleave(shuffled, num_parallel_calls=2))
     run(count(3).flat_map(deep))
     run(count(4).window(2).flat_map(lambda window: window.map(lambda y: y + 1).batch(2)))
+    def flat(x):
+        return count(3).map(lambda y: y + x).batch(2).unbatch()
+    strategy = tf.distribute.MirroredStrategy()
+    run(strategy.experimental_distribute_dataset(count(4).interleave(flat).batch(4)))  # rewritten twice
     as_they_are = tf.data.Options()
     as_they_are.experimental_optimization.map_and_batch_fusion = False
     run(count(2).flat_map(lambda x: count(2).skip(0).map(lambda y: y + x).batch(2)).with_options(as_they_are))
