@@ -8,8 +8,6 @@ from functools import partial
 from typing import Any
 from weakref import WeakSet
 
-import tensorflow as tf
-
 from simplace.graph.function_names import shown_name
 from simplace.oracle.child.patches import patch_method
 from simplace.oracle.child.recorder import Recorder
@@ -39,6 +37,7 @@ class ReachedFunctions:
         base._simplace_definition = None
         patch_method(base, "__init__", self._note_definition)
         patch_method(base, "_call", self._note_call)
+        patch_method(base, "_run_functions_eagerly", self._note_eager_call)
         patch_method(base, "get_concrete_function", self._note_trace)
 
     def _note_definition(self, create: Any) -> Any:
@@ -63,6 +62,17 @@ class ReachedFunctions:
                 raise
 
         return call_noted
+
+    def _note_eager_call(self, is_eager: Any) -> Any:
+        """Return the property that each call of a function reads first."""
+
+        def is_eager_noted(function: Any) -> bool:
+            found, definition = is_eager.fget(function), function._simplace_definition
+            if found and definition is not None:
+                self._tell(definition, "eager")
+            return bool(found)
+
+        return property(is_eager_noted)
 
     def _note_trace(self, trace: Any) -> Any:
         def trace_noted(function: Any, *args: Any, **kwargs: Any) -> Any:
@@ -96,13 +106,16 @@ class ReachedFunctions:
             if not traced.isdisjoint(new) or not differentiated.isdisjoint(map(shown_name, traced)):
                 self.reach(definition)
 
+    def is_called(self, function: Any) -> bool:
+        """Return whether the program has called a function, even if the call failed or ran it eagerly."""
+        definition = getattr(function, "_simplace_definition", None)
+        return not self._told.isdisjoint({(definition, "called"), (definition, "eager")})
+
     def report_end(self) -> None:
-        """Note at the end what was traced, whether or not a call was placed, and whether functions run eagerly."""
+        """Note at the end what was traced, whether or not a call was placed."""
         for definition in self._defined:
             if self._list_traced(definition):
                 self._tell(definition, "traced")
-            if tf.config.functions_run_eagerly():
-                self._tell(definition, "eager")
 
     def _list_traced(self, definition: _Definition) -> set[str]:
         """Return the names of the functions that were traced from a definition, as far as anything holds them."""

@@ -94,6 +94,7 @@ DEFINITIONS = Use("the list of functions that no call reached", _list_names("""
     python.eager.polymorphic_function.polymorphic_function  Function.__init__ Function._call Function._function_cache
     python.eager.polymorphic_function.polymorphic_function  Function._get_key_for_call_stats
     python.eager.polymorphic_function.polymorphic_function  Function.get_concrete_function
+    python.eager.polymorphic_function.polymorphic_function  Function._run_functions_eagerly
 """))  # fmt: skip
 LINES = Use("source lines of device scopes and of functions converted by AutoGraph", _list_names("""
     python.autograph.pyct.error_utils  _stack_trace_inside_mapped_code
