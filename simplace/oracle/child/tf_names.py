@@ -122,9 +122,11 @@ FACTS = Use("some findings of simplace doctor", _list_names("""
 """))  # fmt: skip
 STEPS = Use("measurements", _list_names("""
     core.protobuf.rewriter_config_pb2  RewriterConfig
+    python.eager.context          Context.enable_collective_ops Context.set_server_def
     python.eager.polymorphic_function.concrete_function  ConcreteFunction._call_flat
     python.framework.ops          EagerTensor._handle_data Operation._control_outputs
     python.grappler.tf_optimizer  OptimizeGraph
+    python.training.server_lib    _make_server_def
     tsl.profiler.protobuf.xplane_pb2   XSpace
 """))  # fmt: skip
 WATCH = Use("watching the user's own process", _list_names("""
