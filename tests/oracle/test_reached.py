@@ -69,7 +69,13 @@ ALL_SEEN = """\
     @tf.function(input_signature=[tf.TensorSpec([None])])
     def quiet(x):
         return x
-    double(compiled(tf.ones([2])))
+    @tf.function
+    def outer(x):
+        @tf.function
+        def inner(y):
+            return y * 2.0
+        return inner(x) + 1.0
+    outer(double(compiled(tf.ones([2]))))
     traced = tf.function(lambda x: x - 1.0).get_concrete_function(tf.TensorSpec([2]))
     traced(tf.ones([2]))
     with tf.Graph().as_default(), tf.compat.v1.Session() as session:

@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import inspect
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 from functools import partial
 from typing import Any
 from weakref import WeakSet
+
+import tensorflow as tf
 
 from simplace.graph.function_names import shown_name
 from simplace.oracle.child.patches import patch_method
@@ -56,10 +58,13 @@ class ReachedFunctions:
                 return call(function, *args, **kwargs)
             self._tell(definition, "called")
             try:
-                return call(function, *args, **kwargs)
+                results = call(function, *args, **kwargs)
             except BaseException:
                 self._tell(definition, "failed")
                 raise
+            if not tf.executing_eagerly():  # in a function that is traced, which may be all that knows this one
+                self._traced.setdefault(definition, set()).update(_list_names(function))
+            return results
 
         return call_noted
 
@@ -119,8 +124,8 @@ class ReachedFunctions:
 
     def _list_traced(self, definition: _Definition) -> set[str]:
         """Return the names of the functions that were traced from a definition, as far as anything holds them."""
-        made = (each for function in list(self._defined[definition]) for each in function._function_cache.values())
-        return {concrete.name.decode() for concrete in made} | self._traced.get(definition, set())
+        held = (name for function in list(self._defined[definition]) for name in _list_names(function))
+        return {*held} | self._traced.get(definition, set())
 
     def _find_definition(self, python_function: Any) -> _Definition | None:
         """Return the name and line of a function, None for what is not in the user's own files."""
@@ -136,3 +141,8 @@ class ReachedFunctions:
             self._told.add((definition, what))
             name, at = definition
             self._recorder.event("definition", name=name, at=at, what=what)
+
+
+def _list_names(function: Any) -> Iterator[str]:
+    """Yield the names of the library functions that were traced from one."""
+    return (concrete.name.decode() for concrete in function._function_cache.values())
