@@ -19,7 +19,6 @@ from simplace.graph.op_kinds import (
     is_constant,
     is_exit,
     is_loop_cond,
-    is_merge,
     is_switch,
 )
 from simplace.partition.graph_partition import PartitionedGraph
@@ -132,7 +131,7 @@ class _ControlFlowReader:
             if is_loop_cond(self.graph.nodes[decider].op):
                 if decider not in loop_numbers:
                     loop_numbers[decider] = len(self.loops)
-                    self.loops.append(self._loop(decider))
+                    self.loops.append(self._loop(decider, i))
                 loop_of[i] = loop_numbers[decider]
                 continue
             if decider not in branch_numbers:
@@ -192,21 +191,19 @@ class _ControlFlowReader:
             return Branch(name, value, "read")
         return Branch(name, 0 if is_case else 1, "assumed")
 
-    def _loop(self, condition: int) -> Loop:
-        name = self._frame_name(condition)
+    def _loop(self, condition: int, switch: int) -> Loop:
+        """Return the loop with a condition, of which one variable goes through a Switch."""
+        name = self._frame_name(switch) or self.graph.nodes[condition].name
         if name in self.trips:
             return Loop(name, self.trips[name], "given")
         bounds = self._bounds(condition)
         return Loop(name, min(bounds), "read") if bounds else Loop(name, DEFAULT_TRIPS, "assumed")
 
-    def _frame_name(self, condition: int) -> str:
-        for i in self._ancestors(condition, MERGES | ENTERS):
-            for edge in self.graph.ins[i] if is_merge(self.graph.nodes[i].op) else ():
-                if edge.src in self.frame_of_enter:
-                    return self.frames[self.frame_of_enter[edge.src]][0]
-            if i in self.frame_of_enter:
-                return self.frames[self.frame_of_enter[i]][0]
-        return self.graph.nodes[condition].name
+    def _frame_name(self, switch: int) -> str:
+        """Return the frame of the Enter behind the Merge of a loop's variable, "" where there is none."""
+        merge = self._input(switch, 0)
+        starts = [edge.src for edge in self.graph.ins[merge] if edge.src in self.frame_of_enter] if merge >= 0 else []
+        return self.frames[self.frame_of_enter[starts[0]]][0] if starts else ""
 
     def _bounds(self, condition: int) -> list[int]:
         """List the trip counts that the comparisons of a condition allow, where both sides start as constants."""
@@ -270,7 +267,7 @@ class _ControlFlowReader:
             and 1 in [self._constant(side) for side in sides if side != switch]
         )
         self.counted.discard(exit_)
-        return start + self._loop(condition).trips if is_counter and start is not None else None
+        return start + self._loop(condition, switch).trips if is_counter and start is not None else None
 
     def _follow(self, i: int) -> int:
         """Return what a value is, or is another name of."""

@@ -109,6 +109,25 @@ def test_what_a_loop_keeps_for_its_gradient_has_the_size_of_a_round(write) -> No
     assert found["TanhGrad"] == (6, 4)
 
 
+def test_a_list_of_ragged_rows(write) -> None:
+    write("""\
+        import tensorflow as tf
+        rows = tf.ragged.constant([[3, 1, 4], [], [1, 5]])
+        @tf.function
+        def each(x):
+            def largest(row):
+                return tf.reduce_max(row) if tf.size(row) > 0 else 0
+            found = tf.map_fn(largest, x, fn_output_signature=tf.int32)
+            return tf.identity(found, name="largest"), tf.map_fn(lambda row: row[:1] * 2, x)
+        largest, firsts = each(rows)
+        assert largest.numpy().tolist() == [4, 0, 5] and firsts.to_list() == [[6], [], [2]]
+    """)
+    result = simplace.place("model.py", "gpu:1")
+    assert result.failure is None
+    (each,) = result
+    assert shapes(each)["largest"] == (3,)
+
+
 def test_what_is_called_in_two_shapes_stays_open(write) -> None:
     write("""\
         import tensorflow as tf

@@ -22,7 +22,7 @@ def length():
         return tf.strings.length(x)
 """
 CALLS = """\
-import tensorflow as tf
+import contextlib, unittest, tensorflow as tf; case = unittest.TestCase()
 with tf.device("CPU:0"):
     v = tf.Variable([1.0])
 @tf.function(jit_compile=True)
@@ -52,7 +52,7 @@ def _list_levels(result: Placements) -> list[tuple[str, str | None]]:
         ("try:\n    length()\nexcept Exception:\n    raise SystemExit(1)", ("error", None)),
         ("try:\n    length()\nexcept Exception as e:\n    kept = e\nraise kept", ("error", None)),
         ("try:\n    length()\nexcept Exception as e:\n    raise KeyError from e", ("error", None)),
-        ("with contextlib.suppress(tf.errors.OpError):\n    length()", ("note", "")),
+        ("with contextlib.suppress(tf.errors.OpError):\n    length()", ("note", "8")),
         ("try:\n    length()\nfinally:\n    print(x)", ("error", None)),
         ("try:\n    pass\nexcept Exception:\n    pass\nelse:\n    length()", ("error", None)),
     ],
@@ -80,6 +80,10 @@ def test_a_function_that_is_refused(tmp_path: Path) -> None:
         ("try:\n    f(x)\nexcept Exception:\n    exit(1)", ("error", None)),
         ("for _ in range(2):\n  try:\n    f(x)\n  except Exception:\n    pass", ("note", "11")),
         ("try:\n    f(x)\nexcept Exception:\n    f = tf.identity\nf(x)", ("note", "10")),
+        ("with contextlib.suppress(KeyError, tf.errors.OpError):\n    f(x)", ("note", "8")),
+        ("with contextlib.suppress(KeyError):\n    f(x)", ("error", None)),
+        ("with contextlib.closing(contextlib.ExitStack()):\n    f(x)", ("error", None)),
+        ("with contextlib.suppress(AssertionError), case.assertRaises(Exception):\n    f(x)", ("note", "8")),
     ],
 )
 def test_a_call_that_is_foretold_to_fail(rest: str, found: tuple[str, str | None], tmp_path: Path) -> None:

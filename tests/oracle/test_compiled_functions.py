@@ -79,6 +79,10 @@ def test_keras_says_that_it_compiles(write) -> None:
     assert simplace.place("model.py", "cpu:1,gpu:1").remarks == ()
     write(program)
     (cluster,) = result.largest().clusters
+    saved = "import tensorflow as tf\n" + dedent(program).replace("model.fit(", "tf.saved_model.save(model, 'saved') #")
+    Path("model.py").write_text(saved)
+    assert simplace.place("model.py", "cpu:1,gpu:1").remarks == ()  # no step is made
+    write(program)
     plain = simplace.check("model.py", "cpu:1,gpu:1", jit=False)
     assert (plain.remarks, plain.largest().clusters) == ((), ())
     prefix = "StatefulPartitionedCall/"

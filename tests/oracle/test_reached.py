@@ -69,7 +69,13 @@ ALL_SEEN = """\
     @tf.function(input_signature=[tf.TensorSpec([None])])
     def quiet(x):
         return x
-    double(compiled(tf.ones([2])))
+    @tf.function
+    def outer(x):
+        @tf.function
+        def inner(y):
+            return y * 2.0
+        return inner(x) + 1.0
+    outer(double(compiled(tf.ones([2]))))
     traced = tf.function(lambda x: x - 1.0).get_concrete_function(tf.TensorSpec([2]))
     traced(tf.ones([2]))
     with tf.Graph().as_default(), tf.compat.v1.Session() as session:
@@ -96,6 +102,26 @@ EAGERLY = """\
     def test_step(x):
         return x
     test_step(1.0)
+    tf.config.run_functions_eagerly(False)
+"""
+UNPLACED = """\
+    import tensorflow as tf
+    @tf.function
+    def broken(x):
+        raise ValueError("no")
+    @tf.function
+    def left(x):
+        return x
+    try:
+        broken(1.0)
+    except ValueError:
+        pass
+    tf.config.run_functions_eagerly(True)
+    @tf.function(input_signature=[tf.TensorSpec([2])])
+    def eager(x):
+        print("eager", x.shape)
+        return x + 1.0
+    eager(tf.ones([2]))
 """
 
 Run = Callable[..., Result]
@@ -164,6 +190,20 @@ def test_what_ended_a_run_is_in_its_last_line(run: Run) -> None:
 def test_one_function_alone_says_nothing_of_others(run: Run) -> None:
     assert agreement_line(run(ONE_LEFT, "model.py:step")).endswith("5/5 nodes")
     assert agreement_line(run(ONE_LEFT).only("step")).endswith("5/5 nodes")
+
+
+def test_only_what_no_call_reached_is_said_to_be_uncalled(run: Run, capfd: pytest.CaptureFixture[str]) -> None:
+    found = run(UNPLACED)
+    assert found.unreached == (
+        Unreached("broken", "model.py:2", "call failed"),
+        Unreached("left", "model.py:5", "not called"),
+        Unreached("eager", "model.py:13", "eager"),
+    )
+    assert [remark for remark in found.remarks if "called" in remark] == [
+        "left is a tf.function that was never called: call it in the program, as in left(x), or give it an "
+        "input_signature."
+    ]
+    assert capfd.readouterr().out == "eager (2,)\n"
 
 
 def test_functions_that_run_eagerly_are_named_as_such(run: Run) -> None:

@@ -288,6 +288,30 @@ def test_function_that_is_not_called_gets_one_line(tmp_path: Path) -> None:
         measure(f"{script}:g")
 
 
+CLUSTER = """
+import tensorflow as tf
+spec = tf.train.ClusterSpec({"worker": ["a.invalid:2222", "b.invalid:2222"]})
+resolver = tf.distribute.cluster_resolver.SimpleClusterResolver(spec, task_type="worker", task_id=0, rpc_layer="grpc")
+"""
+
+
+@pytest.mark.tf
+@pytest.mark.usefixtures("forked")
+@pytest.mark.parametrize(
+    "joining",
+    [
+        "tf.distribute.Server(spec, job_name='worker', task_index=0)",
+        "tf.config.experimental_connect_to_cluster(resolver)",
+        "tf.distribute.MultiWorkerMirroredStrategy(resolver)",
+    ],
+)
+def test_other_tasks_of_a_cluster_are_not_waited_for(joining: str, tmp_path: Path) -> None:
+    script = tmp_path / "model.py"
+    script.write_text(CLUSTER + joining)
+    with pytest.raises(TargetError, match="the program is a task of a cluster, which cannot be measured"):
+        measure(script)
+
+
 def test_only_what_runs_is_measured(tmp_path: Path) -> None:
     file = tmp_path / "model.keras"
     file.write_text("")

@@ -9,7 +9,8 @@ import tensorflow as tf
 from google.protobuf import text_format
 
 from simplace.measure.child import called, probes, runnable, steps
-from simplace.measure.child.runnable import CannotRunError, Runnable
+from simplace.measure.child.called import CannotRunError
+from simplace.measure.child.runnable import Runnable
 from simplace.oracle.child import tf_names, tf_private
 
 

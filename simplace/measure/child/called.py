@@ -15,7 +15,7 @@ import tensorflow as tf
 from simplace.graph.function_names import shown_name
 from simplace.oracle.child.patches import patch_method, restore_method
 from simplace.oracle.child.tensors import make_zeros
-from simplace.oracle.child.tf_private import concrete_function
+from simplace.oracle.child.tf_private import concrete_function, context, server_lib
 
 _CALLS = 10  # of one function since the last new one: nothing new is to be expected
 
@@ -43,8 +43,16 @@ class Call:
     values: tuple[Any, ...]
 
 
+class CannotRunError(Exception):
+    """Report why something cannot be run alone."""
+
+
 class _Enough(BaseException):
     """End the program: the requested function has been called."""
+
+
+class _Clustered(BaseException):
+    """End the program: it would wait for other tasks of its cluster."""
 
 
 class _Watcher:
@@ -72,16 +80,22 @@ class _Watcher:
 def find_script_call(script: str, arguments: list[str], function: str) -> tuple[Call | None, list[str]]:
     """Run a script; return the call of `function`, else of the function with the largest graph, and remarks.
 
-    The script is ended where nothing new is to come; None where it calls no such function.
+    The script is ended where nothing new is to come; None where it calls no such function. Raise `CannotRunError` where
+    it is one task of several.
     """
     watcher = _Watcher(function)
     sys.argv = [script, *arguments]
     sys.path[0] = str(Path(script).resolve().parent)
-    with _watch_calls(watcher):
+    with _watch_calls(watcher), _watch_clusters():
         try:
             runpy.run_path(script, run_name="__main__")
         except _Enough:
             pass
+        except _Clustered:
+            raise CannotRunError(
+                "the program is a task of a cluster, which cannot be measured on one computer; "
+                "simplace schedule without measured costs simulates its steps"
+            ) from None
         except SystemExit as end:
             if end.code not in (None, 0) and not watcher.calls:
                 raise
@@ -137,6 +151,32 @@ def _watch_calls(watcher: _Watcher) -> Iterator[None]:
         yield
     finally:
         restore_method(concrete_function.ConcreteFunction, "_call_flat")
+
+
+@contextmanager
+def _watch_clusters() -> Iterator[None]:
+    def of_result(make: Any) -> Any:
+        return lambda *args, **kwargs: _refuse_cluster(make(*args, **kwargs))
+
+    def of_argument(take: Any) -> Any:
+        return lambda ctx, server, *args, **kwargs: take(ctx, _refuse_cluster(server), *args, **kwargs)
+
+    patch_method(server_lib, "_make_server_def", of_result)
+    patch_method(context.Context, "set_server_def", of_argument)
+    patch_method(context.Context, "enable_collective_ops", of_argument)
+    try:
+        yield
+    finally:
+        restore_method(server_lib, "_make_server_def")
+        restore_method(context.Context, "set_server_def")
+        restore_method(context.Context, "enable_collective_ops")
+
+
+def _refuse_cluster(server: Any) -> Any:
+    """Return the definition of a server, unless it is one task of several."""
+    if sum(len(job.tasks) for job in server.cluster.job) > 1:
+        raise _Clustered
+    return server
 
 
 def _count_nodes(call: Call) -> int:

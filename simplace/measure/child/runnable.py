@@ -13,7 +13,7 @@ from typing import Any
 import tensorflow as tf
 
 from simplace.graph.op_kinds import is_placeholder
-from simplace.measure.child.called import Call, Element, Variable, make_random_value
+from simplace.measure.child.called import Call, CannotRunError, Element, Variable, make_random_value
 from simplace.measure.child.inlined_calls import inline_calls
 
 _VARIABLE = "simplace/variable"
@@ -27,10 +27,6 @@ class Runnable:
     definition: Any
     variables: dict[str, Any]
     remarks: list[str]
-
-
-class CannotRunError(Exception):
-    """Report why something cannot be run alone."""
 
 
 def make_call_runnable(call: Call) -> Runnable:

@@ -1,4 +1,4 @@
-"""The `except` clauses of the program around the line that it executes, and which of TensorFlow's errors they take."""
+"""The handlers of errors around the line that the program executes, and which of TensorFlow's errors they take."""
 
 from __future__ import annotations
 
@@ -18,24 +18,28 @@ from simplace.oracle.child.replaced_sources import read_source
 from simplace.oracle.child.source_lines import SourceLines
 
 _ENDING = ("exit", "quit", "_exit", "abort", "fail")
+# Context managers that take the errors of the types that they are given, by the root of their module.
+_MANAGERS = {"contextlib": ("suppress",), "unittest": ("assertRaises", "assertRaisesRegex"), "_pytest": ("raises",)}
 
 
 @dataclass(frozen=True, slots=True)
 class _Clause:
-    """Record of an `except` clause: its line, the types that it names, None for all of them, and what it does then.
+    """Record of what handles errors: its line, the types that it names, None for all of them, and what it does then.
 
     `is_passing` tells that it may raise the same error again, `is_ending` that it may raise another or end the program.
+    `manager` is what makes the context manager of a `with` statement, None for an `except` clause.
     """
 
     line: int
     types: ast.expr | None
-    is_passing: bool
-    is_ending: bool
+    is_passing: bool = False
+    is_ending: bool = False
+    manager: ast.expr | None = None
 
 
 @dataclass(frozen=True, slots=True)
 class _Try:
-    """Record of a `try` statement: the first and the last line of its body, and its clauses in order."""
+    """Record of a `try` or `with` statement: the first and the last line of its body, and what handles its errors."""
 
     first: int
     last: int
@@ -43,7 +47,7 @@ class _Try:
 
 
 def find_handlers(lines: SourceLines) -> dict[str, str]:
-    """Return, by status code, the user's line of the `except` after which the program would go on.
+    """Return, by status code, the user's line of the `except` or `with` after which the program would go on.
 
     A code is left out where no clause takes the error, or one that raises or ends the program.
     """
@@ -65,22 +69,32 @@ def find_handlers(lines: SourceLines) -> dict[str, str]:
 
 
 def _tries_around(frame: FrameType) -> Iterator[_Try]:
-    """Yield the `try` statements whose body a frame executes, the innermost first."""
+    """Yield the statements whose body a frame executes, the innermost first."""
     around = (each for each in _list_tries(frame.f_code.co_filename) if each.first <= frame.f_lineno <= each.last)
     yield from sorted(around, key=lambda each: each.last - each.first)
 
 
 @cache
 def _list_tries(filename: str) -> tuple[_Try, ...]:
-    """List the `try` statements of a file, none for one that is not there, such as that of a string."""
+    """List the statements of a file that may handle errors, none where it is not there, such as that of a string."""
     try:
         tree = ast.parse(read_source(filename))
     except (OSError, SyntaxError, ValueError):
         return ()
     return tuple(
-        _Try(node.body[0].lineno, node.body[-1].end_lineno or 0, tuple(map(_read_clause, node.handlers)))
+        _Try(node.body[0].lineno, node.body[-1].end_lineno or 0, _read_clauses(node))
         for node in ast.walk(tree)
-        if isinstance(node, (ast.Try, ast.TryStar))
+        if isinstance(node, (ast.Try, ast.TryStar, ast.With, ast.AsyncWith))
+    )
+
+
+def _read_clauses(statement: ast.Try | ast.TryStar | ast.With | ast.AsyncWith) -> tuple[_Clause, ...]:
+    """List what handles the errors of a statement, the innermost first."""
+    if isinstance(statement, (ast.Try, ast.TryStar)):
+        return tuple(map(_read_clause, statement.handlers))
+    made = [item.context_expr for item in reversed(statement.items)]
+    return tuple(
+        _Clause(call.lineno, ast.Tuple(call.args), manager=call.func) for call in made if isinstance(call, ast.Call)
     )
 
 
@@ -98,10 +112,18 @@ def _last_name(node: ast.expr) -> str | None:
 
 def _takes(clause: _Clause, kind: type[BaseException], frame: FrameType) -> bool:
     """Return whether a clause takes errors of a kind; one whose types are computed is taken for one that does not."""
+    if clause.manager is not None and not _is_manager(_find_value(clause.manager, frame)):
+        return False
     if clause.types is None:
         return True
     parts = clause.types.elts if isinstance(clause.types, ast.Tuple) else [clause.types]
     return any(_is_type_of(part, kind, frame) for part in parts)
+
+
+def _is_manager(made_by: Any) -> bool:
+    """Return whether what makes a context manager is one that takes errors."""
+    module, name = getattr(made_by, "__module__", None) or "", getattr(made_by, "__name__", "")
+    return name in _MANAGERS.get(module.partition(".")[0], ())
 
 
 def _is_type_of(part: ast.expr, kind: type[BaseException], frame: FrameType) -> bool:

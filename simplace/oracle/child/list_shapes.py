@@ -50,9 +50,14 @@ def _agree_shapes(shapes: Sequence[Any]) -> Any:
     return first
 
 
-def _put(given: ListShape, item: Any, added: int) -> ListShape:
+def _put(given: ListShape, item: Given, added: int) -> ListShape:
     count = None if given.count is None else given.count + added
-    return ListShape(agree([given, ListShape(item)]).element, count)
+    return ListShape(agree([given, ListShape(_shape_of(item))]).element, count)
+
+
+def _shape_of(given: Given) -> Any:
+    """Return the shape of a tensor; nothing is known of the shape of one that holds lists, or ragged rows."""
+    return tf.TensorShape(None) if isinstance(given, ListShape) else given
 
 
 def _take(given: ListShape) -> Any:
@@ -80,7 +85,7 @@ def _stack(op: Any, given: Sequence[Given]) -> list[Given]:
 
 
 def _unstack(op: Any, given: Sequence[Given]) -> list[Given]:
-    shape = given[0]
+    shape = _shape_of(given[0])
     return [ListShape(shape[1:], shape[0]) if shape.rank else ANY_LIST]
 
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import inspect
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 from functools import partial
 from typing import Any
 from weakref import WeakSet
@@ -39,6 +39,7 @@ class ReachedFunctions:
         base._simplace_definition = None
         patch_method(base, "__init__", self._note_definition)
         patch_method(base, "_call", self._note_call)
+        patch_method(base, "_run_functions_eagerly", self._note_eager_call)
         patch_method(base, "get_concrete_function", self._note_trace)
 
     def _note_definition(self, create: Any) -> Any:
@@ -57,12 +58,26 @@ class ReachedFunctions:
                 return call(function, *args, **kwargs)
             self._tell(definition, "called")
             try:
-                return call(function, *args, **kwargs)
+                results = call(function, *args, **kwargs)
             except BaseException:
                 self._tell(definition, "failed")
                 raise
+            if not tf.executing_eagerly():  # in a function that is traced, which may be all that knows this one
+                self._traced.setdefault(definition, set()).update(_list_names(function))
+            return results
 
         return call_noted
+
+    def _note_eager_call(self, is_eager: Any) -> Any:
+        """Return the property that each call of a function reads first."""
+
+        def is_eager_noted(function: Any) -> bool:
+            found, definition = is_eager.fget(function), function._simplace_definition
+            if found and definition is not None:
+                self._tell(definition, "eager")
+            return bool(found)
+
+        return property(is_eager_noted)
 
     def _note_trace(self, trace: Any) -> Any:
         def trace_noted(function: Any, *args: Any, **kwargs: Any) -> Any:
@@ -96,18 +111,21 @@ class ReachedFunctions:
             if not traced.isdisjoint(new) or not differentiated.isdisjoint(map(shown_name, traced)):
                 self.reach(definition)
 
+    def is_called(self, function: Any) -> bool:
+        """Return whether the program has called a function, even if the call failed or ran it eagerly."""
+        definition = getattr(function, "_simplace_definition", None)
+        return not self._told.isdisjoint({(definition, "called"), (definition, "eager")})
+
     def report_end(self) -> None:
-        """Note at the end what was traced, whether or not a call was placed, and whether functions run eagerly."""
+        """Note at the end what was traced, whether or not a call was placed."""
         for definition in self._defined:
             if self._list_traced(definition):
                 self._tell(definition, "traced")
-            if tf.config.functions_run_eagerly():
-                self._tell(definition, "eager")
 
     def _list_traced(self, definition: _Definition) -> set[str]:
         """Return the names of the functions that were traced from a definition, as far as anything holds them."""
-        made = (each for function in list(self._defined[definition]) for each in function._function_cache.values())
-        return {concrete.name.decode() for concrete in made} | self._traced.get(definition, set())
+        held = (name for function in list(self._defined[definition]) for name in _list_names(function))
+        return {*held} | self._traced.get(definition, set())
 
     def _find_definition(self, python_function: Any) -> _Definition | None:
         """Return the name and line of a function, None for what is not in the user's own files."""
@@ -123,3 +141,8 @@ class ReachedFunctions:
             self._told.add((definition, what))
             name, at = definition
             self._recorder.event("definition", name=name, at=at, what=what)
+
+
+def _list_names(function: Any) -> Iterator[str]:
+    """Yield the names of the library functions that were traced from one."""
+    return (concrete.name.decode() for concrete in function._function_cache.values())

@@ -118,7 +118,7 @@ def run_request(request: Request) -> int:
         LayerMakers(recorder, lines).watch()
         RefusedSettings(recorder, lines).watch()
     threading.excepthook = lambda thread: script.tell_of_thread(thread, lines, recorder)
-    failure = _run_target(request, recorder, lines, limit)
+    failure = _run_target(request, recorder, lines, limit, reached)
     if failure is not None:
         recorder.event("failure", **failure)
     if not limit.has_stopped:
@@ -136,21 +136,23 @@ def run_request(request: Request) -> int:
     return 0 if failure is None else int(failure.get("status", 1))
 
 
-def _run_target(request: Request, recorder: Recorder, lines: SourceLines, limit: CallLimit) -> dict[str, Any] | None:
+def _run_target(
+    request: Request, recorder: Recorder, lines: SourceLines, limit: CallLimit, reached: ReachedFunctions
+) -> dict[str, Any] | None:
     try:
         if request.mode == "graph":
             files.place_graph(request.target, request.options)
         elif request.mode == "saved_model":
             files.call_saved_model(request.target, request.options)
         else:
-            _run_script(request, recorder)
+            _run_script(request, recorder, reached)
     except BaseException as error:
         # Whatever ends the program, SystemExit and KeyboardInterrupt included, the answer must be written.
         return _describe_failure(script.call_excepthook(error), request, recorder, lines, limit)
     return None
 
 
-def _run_script(request: Request, recorder: Recorder) -> None:
+def _run_script(request: Request, recorder: Recorder, reached: ReachedFunctions) -> None:
     replaced_sources.replace_sources(request.options.sources)
     module = script.new_main(request.target, request.arguments)
     try:
@@ -160,7 +162,7 @@ def _run_script(request: Request, recorder: Recorder) -> None:
     except SystemExit as end:
         if script.ending_of(end)[0]:
             raise
-    uncalled_functions.call_all(vars(module), request.options.function, recorder)
+    uncalled_functions.call_all(vars(module), request.options.function, recorder, reached)
 
 
 def _describe_failure(

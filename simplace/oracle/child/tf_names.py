@@ -94,6 +94,7 @@ DEFINITIONS = Use("the list of functions that no call reached", _list_names("""
     python.eager.polymorphic_function.polymorphic_function  Function.__init__ Function._call Function._function_cache
     python.eager.polymorphic_function.polymorphic_function  Function._get_key_for_call_stats
     python.eager.polymorphic_function.polymorphic_function  Function.get_concrete_function
+    python.eager.polymorphic_function.polymorphic_function  Function._run_functions_eagerly
 """))  # fmt: skip
 LINES = Use("source lines of device scopes and of functions converted by AutoGraph", _list_names("""
     python.autograph.pyct.error_utils  _stack_trace_inside_mapped_code
@@ -121,9 +122,11 @@ FACTS = Use("some findings of simplace doctor", _list_names("""
 """))  # fmt: skip
 STEPS = Use("measurements", _list_names("""
     core.protobuf.rewriter_config_pb2  RewriterConfig
+    python.eager.context          Context.enable_collective_ops Context.set_server_def
     python.eager.polymorphic_function.concrete_function  ConcreteFunction._call_flat
     python.framework.ops          EagerTensor._handle_data Operation._control_outputs
     python.grappler.tf_optimizer  OptimizeGraph
+    python.training.server_lib    _make_server_def
     tsl.profiler.protobuf.xplane_pb2   XSpace
 """))  # fmt: skip
 WATCH = Use("watching the user's own process", _list_names("""

@@ -9,16 +9,19 @@ import tensorflow as tf
 
 from simplace.oracle.child.boundary import is_own, wrap_foreign
 from simplace.oracle.child.own_work import INSIDE
+from simplace.oracle.child.reached_functions import ReachedFunctions
 from simplace.oracle.child.recorder import Recorder
 from simplace.oracle.child.script import first_line
 from simplace.oracle.child.tensors import make_zeros
 from simplace.oracle.child.tf_private import polymorphic_function
 
 
-def call_all(names: Mapping[str, Any], narrow: str, recorder: Recorder) -> None:
-    """Call each untraced module-level function that has an input signature; write a remark on each other one."""
+def call_all(names: Mapping[str, Any], narrow: str, recorder: Recorder, reached: ReachedFunctions) -> None:
+    """Call each uncalled module-level function that has an input signature; write a remark on each other one."""
     for name, value in names.items():
-        if not isinstance(value, polymorphic_function.Function) or value.experimental_get_tracing_count():
+        if not isinstance(value, polymorphic_function.Function) or reached.is_called(value):
+            continue
+        if value.experimental_get_tracing_count():
             continue
         if narrow and narrow not in (name, value.python_function.__name__):
             continue

@@ -5,6 +5,7 @@ from __future__ import annotations
 import inspect
 from types import ModuleType
 from typing import Any
+from weakref import WeakKeyDictionary
 
 from simplace.graph.op_kinds import MUST_COMPILE
 from simplace.oracle.child.after_import import after_import
@@ -15,6 +16,7 @@ from simplace.oracle.child.source_lines import OWN, SourceLines
 from simplace.oracle.child.tf_private import polymorphic_function
 
 _NEAR = 6  # frames between `compile` and the attribute that it sets
+_MAKING = ("make_train_function", "make_test_function", "make_predict_function")
 
 
 def ignore_jit() -> None:
@@ -32,25 +34,40 @@ def _make_uncompiled(make: Any) -> Any:
 
 
 def remark_automatic_jit(recorder: Recorder, lines: SourceLines) -> None:
-    """Remark where Keras decides by itself that XLA compiles the steps of a model."""
+    """Remark where Keras decides by itself that XLA compiles the steps of a model, once it makes one of them."""
+    decided: WeakKeyDictionary[Any, str] = WeakKeyDictionary()  # by model: saving one also makes Keras decide
 
-    def resolve_with_remark(resolve: Any) -> Any:
-        def resolve_and_remark(model: Any) -> Any:
+    def resolve_and_note(resolve: Any) -> Any:
+        def resolve_noted(model: Any) -> Any:
             is_compiled = resolve(model)
             if is_compiled and not _is_set_later():
                 at = f" at {here}" if (here := lines.here()) else ""
-                recorder.remark(
+                decided[model] = (
                     f"Keras compiles the steps of {model.name}{at} with XLA since it sees a GPU (jit_compile='auto'); "
                     "compile(jit_compile=False) or --no-jit shows where TensorFlow places their ops."
                 )
             return is_compiled
 
-        return resolve_and_remark
+        return resolve_noted
 
-    def watch_trainer(trainer: ModuleType) -> None:
-        patch_method(trainer.Trainer, "_resolve_auto_jit_compile", resolve_with_remark)
+    def make_and_remark(make: Any) -> Any:
+        def make_with_remark(model: Any, *args: Any, **kwargs: Any) -> Any:
+            made = make(model, *args, **kwargs)
+            if model in decided and model.jit_compile and not model.run_eagerly:
+                recorder.remark(decided.pop(model))
+            return made
 
-    after_import("keras.src.trainers.trainer", watch_trainer)
+        return make_with_remark
+
+    def watch_decision(trainer: ModuleType) -> None:
+        patch_method(trainer.Trainer, "_resolve_auto_jit_compile", resolve_and_note)
+
+    def watch_steps(trainer: ModuleType) -> None:
+        for name in _MAKING:
+            patch_method(trainer.TensorFlowTrainer, name, make_and_remark)
+
+    after_import("keras.src.trainers.trainer", watch_decision)
+    after_import("keras.src.backend.tensorflow.trainer", watch_steps)
 
 
 def _is_set_later() -> bool:

@@ -1,4 +1,4 @@
-"""The loop of a gradient: how often it runs, and what it costs beside the loop that it is of."""
+"""Loops of a step, and of its gradient: which they are, how often they run, and what they cost."""
 
 from __future__ import annotations
 
@@ -28,6 +28,19 @@ def step(x):
 
 step(tf.ones([4, 8]))
 """
+LEFT_EARLY = """
+import tensorflow as tf
+
+@tf.function
+def step(x, n):
+    for _ in tf.range(n):
+        x = tf.tanh(tf.tanh(tf.tanh(x * 0.5) * 0.5) * 0.5)
+        if x[0, 0] < 0.0:
+            break
+    return x
+
+step(tf.ones([4, 8]), tf.constant(7))
+"""
 
 
 @pytest.mark.tf
@@ -40,3 +53,13 @@ def test_it_runs_as_often_as_its_loop_has_counted(tmp_path: Path) -> None:
     loops = [one for one in find_in_step(schedule) if isinstance(one, LaunchBoundLoop)]
     assert len(loops) == 2
     assert sum(one.cost.seconds for one in loops) < schedule.trace.makespan / 1e9  # one runs after the other
+
+
+@pytest.mark.tf
+@pytest.mark.usefixtures("forked")
+def test_a_loop_whose_condition_branches_has_the_name_of_its_frame(tmp_path: Path) -> None:
+    script = tmp_path / "model.py"
+    script.write_text(dedent(LEFT_EARLY))
+    schedule = schedule_placement(simplace.place(str(script), "cpu:1,gpu:1").largest().placement, costs="modelled")
+    assert schedule.flow.loops == (Loop("while", 10, "assumed"),)
+    assert [one.trips for one in find_in_step(schedule) if isinstance(one, LaunchBoundLoop)] == [10]
