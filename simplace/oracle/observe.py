@@ -244,6 +244,10 @@ def _read_answer(request: Request, ended: EarlyEnd | None) -> Observation:
         number, run = event["program"], ObservedRun(_run_of(event["run"]), event["at"])
         old = programs[number].program
         programs[number] = replace(programs[number], program=replace(old, runs=(*old.runs, run)))
+    for event in of_kind.get("XLA refuses", ()):
+        number = event["program"]
+        refused = replace(programs[number].program, xla_error=event["error"])
+        programs[number] = replace(programs[number], program=refused)
     for event in of_kind.get("partition", ()):
         number = event["program"]
         partitionings = (
