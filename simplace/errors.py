@@ -71,6 +71,10 @@ class UnknownRuleError(SimplaceError):
     """Report a name that no finding and no reason has."""
 
 
+class NoStepError(SimplaceError):
+    """Report a program whose step cannot be timed, since TensorFlow would fail to run it."""
+
+
 class RequirementError(SimplaceError):
     """Report a requirement on a placement that does not parse."""
 

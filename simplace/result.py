@@ -276,15 +276,21 @@ class Result:
 
     def by_work(self) -> list[Placed]:
         """List the programs by the work that they do for the user, most of it first."""
-        called = {placed.placement.program.owner for placed in self.programs if not placed.is_first_call}
 
         def rank(placed: Placed) -> tuple[bool, bool, int, int]:
             program = placed.placement.program
-            is_step = not placed.is_initializer and not (placed.is_first_call and program.owner in called)
-            is_step = is_step and not program.is_internal
+            is_step = not placed.is_initializer and not self.is_followed(placed) and not program.is_internal
             return (is_step, program.kind != "dataset", placed.work, placed.ops)
 
         return sorted(self.programs, key=rank, reverse=True)
+
+    def is_followed(self, placed: Placed) -> bool:
+        """Return whether a program is a function's first call, and later ones, which are alike, are programs, too."""
+        return placed.is_first_call and placed.placement.program.owner in self._called
+
+    @cached_property
+    def _called(self) -> frozenset[int]:
+        return frozenset(one.placement.program.owner for one in self.programs if not one.is_first_call)
 
     def holding(self, node: str) -> Placed:
         """Return the first program with a node of that name, or else with one node whose name ends in it."""

@@ -25,6 +25,7 @@ from simplace.executor.control_flow import ControlFlow
 from simplace.executor.execution import Execution, execute_graph
 from simplace.executor.step_options import StepKeywords, StepOptions, Threads
 from simplace.executor.trace import Trace, Why
+from simplace.explain.failures import check_step
 from simplace.partition.rewritten_graph import Rewritten
 from simplace.partition.run_graph import choose_run
 from simplace.pipeline import simulate_step
@@ -50,9 +51,10 @@ class Schedule:
         """Simulate a step, of a session the run that needs the most nodes where `options` name none.
 
         `rewritten` is the placed graph as TensorFlow partitions it, where one has that already. Raises `SimplaceError`
-        for a placement that TensorFlow refuses.
+        for a placement that TensorFlow refuses, or whose step it would fail to run.
         """
         placed = placement.runnable()
+        check_step(placement)
         if options.run is None and (chosen := choose_run(placed)):
             options = replace(options, run=chosen.run)
         return cls(placement, simulate_step(placed, options, rewritten), options.run)

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from simplace.api.simulated_step import is_left_out, simulate_largest
-from simplace.errors import SimplaceError
+from simplace.errors import NoStepError, SimplaceError
 from simplace.result import Result
 
 if TYPE_CHECKING:
@@ -21,6 +21,10 @@ def judge_step(result: Result, *, only_cheap: bool = False, lists_findings: bool
     """
     try:
         schedule = simulate_largest(result, only_cheap=only_cheap)
+    except NoStepError as error:
+        from viz.names import visible
+
+        return visible(str(error))
     except SimplaceError as error:
         return f"no verdict on a step of {result.largest().name}: {error}"
     if schedule is None:

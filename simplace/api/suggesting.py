@@ -13,7 +13,7 @@ from simplace.api.split_gpus import find_split_limits
 from simplace.errors import SimplaceError, TargetError
 from simplace.executor.step_options import StepOptions
 from simplace.importers.target import parse_target
-from simplace.oracle.launch import starting_by_forks
+from simplace.oracle.launch import sending_errors, starting_by_forks
 from simplace.progress import show_nothing
 from simplace.result import Placed, Result
 from simplace.suggestions.find_suggestions import Suggestions, find_suggestions
@@ -90,7 +90,8 @@ def suggest_changes(
 
         def run(sources: Sources, is_slow: bool) -> R:
             calls = few if is_slow else settings.calls
-            return targets.place_target(script, replace(quiet, sources=sources, calls=calls), kind)
+            with sending_errors(nowhere.fileno()):
+                return targets.place_target(script, replace(quiet, sources=sources, calls=calls), kind)
 
         if options.costs == "measured":
             settings.stage("running real steps", is_alone=True)

@@ -53,15 +53,23 @@ def _read_image(call: OpCall, shape: tuple[int, ...]) -> tuple[tuple[int, int], 
 
 
 def find_recurrent_layers(call: OpCall) -> RecurrentLayers | None:
-    """Return the layers of cuDNN's recurrent ops; None for other ops, and where shapes do not fit."""
+    """Return the layers of cuDNN's recurrent ops; None for other ops, and where shapes do not fit.
+
+    The first two dimensions of states, layers and batch, change places with those of inputs, steps and batch
+    (`ExtractForwardInput` of tensorflow/core/kernels/cudnn_rnn_ops.cc): Keras has the batch first.
+    """
     gates = _GATES.get(call.attrs.get("rnn_mode", b"lstm"))
     if call.op not in _RECURRENT or gates is None or len(call.inputs) < 4:
         return None
     x, state = call.inputs[0].shape, call.inputs[1].shape
     directions = 2 if call.attrs.get("direction") == b"bidirectional" else 1
-    if len(x) != 3 or len(state) != 3 or min(*x, *state) < 1 or state[0] % directions:
+    if len(x) != 3 or len(state) != 3 or min(*x, *state) < 1:
         return None
-    steps, batch = x[:2] if call.attrs.get("time_major", True) else (x[1], x[0])
-    later = (directions * state[2],) * (state[0] // directions - 1)
+    is_time_major = call.attrs.get("time_major", True)
+    steps, batch = x[:2] if is_time_major else (x[1], x[0])
+    layers = state[0] if is_time_major else state[1]
+    if layers % directions:
+        return None
+    later = (directions * state[2],) * (layers // directions - 1)
     is_gradient = "Backprop" in call.op
     return RecurrentLayers(gates, state[2], batch, steps, (x[2], *later), directions, is_gradient)

@@ -261,7 +261,10 @@ def _find_eager_loop(patient: Patient) -> Iterator[Finding]:
 
 
 def _find_copies(patient: Patient) -> Iterator[Finding]:
+    """Yield what costs copies, of a function's calls: its first one runs once."""
     for placed in patient.result:
+        if patient.result.is_followed(placed):
+            continue
         yield from find_sent(placed.placement, placed.communication, [DataType.DT_INT32])  # booleans belong there
 
 

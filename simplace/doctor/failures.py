@@ -6,7 +6,7 @@ import re
 from collections.abc import Iterator
 
 from simplace.explain.eager_findings import find_refused_ops
-from simplace.explain.failures import NotCopied, RefusedOp, RefusedSetting, UnequalGrowth, XlaRefuses, find_failures
+from simplace.explain.failures import NotCopied, RefusedOp, RefusedSetting, UnequalGrowth, find_failures
 from simplace.explain.finding import Failure
 from simplace.program.observation import PythonFact
 from simplace.result import Result
@@ -38,16 +38,7 @@ def list_failures_of_run(result: Result) -> list[Failure]:
 
 def _list_known(result: Result) -> list[Failure]:
     refused = [] if result.eager is None else list(find_refused_ops(result.eager))
-    compiled = [_tell_refusal(fact, result) for fact in result.python if fact.kind == "XLA refuses"]
-    return [*refused, *(failure for placed in result for failure in find_failures(placed.placement)), *compiled]
-
-
-def _tell_refusal(fact: PythonFact, result: Result) -> XlaRefuses:
-    call = fact.values["call"]
-    programs = (placed.placement.program for placed in result if placed.placement.program.kind == "compiled")
-    caught = [program.catches(*XlaRefuses.codes) for program in programs if program.name == call]
-    caught_at = caught[0] if caught and None not in caught else None
-    return XlaRefuses(fact.at, call, (), fact.values["error"], call, caught_at=caught_at)
+    return [*refused, *(failure for placed in result for failure in find_failures(placed.placement))]
 
 
 def _list_new(result: Result, known: list[Failure]) -> list[Failure]:

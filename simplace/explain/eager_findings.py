@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from typing import ClassVar
 
 from simplace.devices.device_name import DeviceName
+from simplace.devices.device_ranges import fold_names
 from simplace.explain.eager import tell_choice
 from simplace.explain.failures import RefusedOp
 from simplace.explain.finding import Finding
@@ -32,8 +33,8 @@ _CONSTANT = "_EagerConst"
 class EagerCopiesEachTime(Finding):
     """The eager ops of a line that run again and again have inputs copied again and again, from `origin` to `device`.
 
-    `op` lists the ops, `times` is how often the most frequent one runs, `inputs` are the numbers of the inputs, () for
-    those of several ops.
+    The origin may be several devices that differ by their number alone. `op` lists the ops, `times` is how often the
+    most frequent one runs, `inputs` are the numbers of the inputs, () for those of several ops.
     """
 
     rule: ClassVar[str] = "eager-copies"
@@ -88,23 +89,25 @@ def copies_each_time(eager: PlacedEager) -> Iterator[EagerCopiesEachTime]:
             continue
         for copy in each.copies:
             if copy.tensors is not None and copy.tensors > 1 and _is_of_program(each, copy.input, eager):
-                found.setdefault((each.op.at, copy.source, copy.target), []).append((each, copy))
+                kind = _short(eager, copy.source).rpartition(":")[0]  # a GPU, of which task
+                found.setdefault((each.op.at, kind, copy.target), []).append((each, copy))
     told = [_copies_of_line(eager, members) for members in found.values()]
     yield from sorted((one for one in told if one.bytes >= LEAST_BYTES), key=lambda finding: -finding.bytes)
 
 
 def _copies_of_line(eager: PlacedEager, members: list[tuple[PlacedOp, EagerCopies]]) -> EagerCopiesEachTime:
-    """Return the finding on the copies in one direction for the ops of one line."""
+    """Return the finding on the copies to one device, from those of one type, for the ops of one line."""
     first, copy = members[0]
     names = tuple(dict.fromkeys(each.name for each, _ in members))
+    origins = sorted({_short(eager, copy.source) for _, copy in members}, key=lambda name: (len(name), name))
     return EagerCopiesEachTime(
         first.op.at,
         EAGER_OPS,
         names,
         _list_ops(each for each, _ in members),
         max(each.times for each, _ in members),
-        tuple(copy.input for _, copy in members) if len(names) == 1 else (),
-        _short(eager, copy.source),
+        tuple(dict.fromkeys(copy.input for _, copy in members)) if len(names) == 1 else (),
+        ", ".join(fold_names(origins)),
         _short(eager, copy.target),
         sum(copy.tensors or 0 for _, copy in members),
         sum(copy.bytes or 0 for _, copy in members),

@@ -10,9 +10,10 @@ from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from typing import ClassVar
 
+from simplace.errors import NoStepError
 from simplace.explain.copy_tensor import UncopiedVariant, find_uncopied_variants
 from simplace.explain.copy_tensor import describe_error as describe_copy_error
-from simplace.explain.finding import Failure
+from simplace.explain.finding import Failure, name_page
 from simplace.placement.collective_groups import find_incomplete_groups
 from simplace.placement.placement import Placement
 from simplace.placement.xla_compiler import describe_lack, find_clusters
@@ -142,7 +143,7 @@ def find_failures(placement: Placement) -> list[Failure]:
     """List what fails of a placement when it runs, in the order in which TensorFlow comes to it."""
     found = (
         *read_elsewhere(placement), *uncompilable_ops(placement), *uncopied_variants(placement),
-        *missing_partners(placement),
+        *missing_partners(placement), *refusal_of_xla(placement),
     )  # fmt: skip
     return [replace(failure, caught_at=placement.program.catches(*failure.codes)) for failure in found]
 
@@ -199,6 +200,23 @@ def missing_partners(placement: Placement) -> Iterator[NoPartner]:
         nodes = tuple(names[node] for node in group.members)
         op = placement.graph.ops[first]
         yield NoPartner(at, program, nodes, "", op, len(group.members), group.size)
+
+
+def refusal_of_xla(placement: Placement) -> Iterator[XlaRefuses]:
+    """Yield what XLA said against a function when the run asked it."""
+    program = placement.program
+    if program.xla_error:
+        yield XlaRefuses(program.at, program.title, (), program.xla_error, program.name)
+
+
+def check_step(placement: Placement) -> None:
+    """Raise `NoStepError` where TensorFlow would fail to run a step of a placement."""
+    for failure in find_failures(placement):
+        at = f" at {failure.source}" if failure.source else ""
+        raise NoStepError(
+            f"no step of {placement.program.title} is timed: TensorFlow fails to run it ({failure.title}{at}, "
+            f"see {name_page(failure.rule)})"
+        )
 
 
 def format_failure(failure: Failure) -> str:

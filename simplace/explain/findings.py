@@ -142,7 +142,7 @@ def ungranted_requests(placement: Placement) -> list[RequestNotGranted]:
     for node in sorted(missed):
         if placement.decisions[node].follows in missed:
             continue  # a constant that follows such a consumer adds nothing
-        kind = _classify_ungranted(_find_node_reason(placement, node))
+        kind = _classify_ungranted(placement, node, _find_node_reason(placement, node))
         found.setdefault((placement.device(node), placement.notes(node).at, kind), []).append(node)
     recorded = ((_record_ungranted(placement, nodes), nodes[0]) for nodes in found.values())
     return [
@@ -292,33 +292,45 @@ def _find_node_reason(placement: Placement, node: int) -> Reason:
     return find_reason(placement, node)
 
 
-def _classify_ungranted(reason: Reason) -> type[RequestNotGranted]:
+def _classify_ungranted(placement: Placement, node: int, reason: Reason) -> type[RequestNotGranted]:
+    """Return the kind of finding: without a kernel of its own there, it does not matter what overrules a request."""
     from simplace.explain.reasons import SoftFallback
 
-    if not isinstance(reason, SoftFallback) or (reason.exists and reason.kernels_missing_at < 0):
-        return RequestOverruled
-    return NoKernel if reason.exists else NoSuchDevice
+    if isinstance(reason, SoftFallback) and not reason.exists:
+        return NoSuchDevice
+    lacks_kernel = isinstance(reason, SoftFallback) and reason.kernels_missing_at >= 0
+    return NoKernel if lacks_kernel or _lacks_kernel(placement, node) else RequestOverruled
+
+
+def _lacks_kernel(placement: Placement, node: int) -> bool:
+    """Return whether a node has no kernel on the type of device that it requests."""
+    wanted = DeviceName.parse(placement.graph.requested[node])
+    kinds = {kind for kind, _ in placement.groups.own_types[node]}
+    return wanted is not None and wanted.type is not None and wanted.type not in kinds
 
 
 def _record_ungranted(placement: Placement, nodes: list[int]) -> RequestNotGranted:
     from simplace.explain import reasons as why
     from simplace.explain.sentences import short_request, state_reason
 
-    first = nodes[0]
+    first, requested = nodes[0], placement.graph.requested
     reason = why.find_reason(placement, first)
     where, got, ops = locate_nodes(placement, nodes), get_short_device(placement, first), count_ops(placement, nodes)
-    because, kind = str(state_reason(placement, reason)), _classify_ungranted(reason)
-    own = dict.fromkeys(short_request(placement.graph.requested[node]) for node in nodes)
+    kind = _classify_ungranted(placement, first, reason)
+    own = dict.fromkeys(short_request(requested[node]) for node in nodes)
     if kind is RequestOverruled:
-        assigns = all(is_write(placement.graph.ops[node]) for node in nodes)
-        return RequestOverruled(*where, _join_requests(own), got, ops, because, assigns)
-    assert isinstance(reason, why.SoftFallback), "a request that cannot be granted has a fallback"
+        assigns, because = all(is_write(placement.graph.ops[node]) for node in nodes), state_reason(placement, reason)
+        return RequestOverruled(*where, _join_requests(own), got, ops, str(because), assigns)
+    if not isinstance(reason, why.SoftFallback) or (reason.exists and reason.kernels_missing_at < 0):
+        device = placement.device(first)  # something overrules the request as well
+        reason = why.SoftFallback(first, device, requested[first], first, True, first, False)
+    because = state_reason(placement, reason)
     request = _join_requests(own) if len(own) > 1 else short_request(reason.request)
     if kind is NoSuchDevice:
-        return NoSuchDevice(*where, request, got, ops, because, str(placement.devices))
+        return NoSuchDevice(*where, request, got, ops, str(because), str(placement.devices))
     lacking = reason.kernels_missing_at
     instead = _format_nearest(placement, lacking, DeviceName.parse(reason.request))
-    return NoKernel(*where, request, got, ops, because, placement.graph.ops[lacking], instead)
+    return NoKernel(*where, request, got, ops, str(because), placement.graph.ops[lacking], instead)
 
 
 def _join_requests(requests: Iterable[str]) -> str:

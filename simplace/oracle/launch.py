@@ -9,11 +9,11 @@ import socket
 import subprocess
 import sys
 from collections.abc import Callable, Hashable, Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from contextlib import AbstractContextManager, contextmanager, nullcontext
 from contextvars import ContextVar
 from pathlib import Path
 from types import TracebackType
-from typing import Any, Protocol, Self
+from typing import Any, Protocol, Self, TextIO
 
 from simplace.errors import ProgramError
 from simplace.oracle.protocol import GIVEN_VARIABLES
@@ -47,10 +47,11 @@ Start = Callable[[Path, Mapping[str, str], int | None], Child]  # request file, 
 def start_process(request_file: Path, environment: Mapping[str, str], stdout: int | None) -> Child:
     """Start a child as a new process."""
     command = _start_command("simplace.oracle.child.process", str(request_file))
-    return subprocess.Popen(command, env=environment, stdout=stdout, start_new_session=True)
+    return subprocess.Popen(command, env=environment, stdout=stdout, stderr=_errors.get(), start_new_session=True)
 
 
 _chosen: ContextVar[Start] = ContextVar("_chosen", default=start_process)
+_errors: ContextVar[int | None] = ContextVar("_errors", default=None)  # where children print their standard error
 
 
 def start_as_chosen(request_file: Path, environment: Mapping[str, str], stdout: int | None) -> Child:
@@ -66,6 +67,22 @@ def starting_by(start: Start) -> Iterator[None]:
         yield
     finally:
         _chosen.reset(before)
+
+
+@contextmanager
+def sending_errors(to: int) -> Iterator[None]:
+    """Send the standard error of the children of this thread to a file descriptor within the block."""
+    before = _errors.set(to)
+    try:
+        yield
+    finally:
+        _errors.reset(before)
+
+
+def open_errors() -> AbstractContextManager[TextIO]:
+    """Open for text where children print their standard error."""
+    to = _errors.get()
+    return nullcontext(sys.stderr) if to is None else open(to, "w", encoding="utf-8", closefd=False)
 
 
 class ForkServers:
@@ -113,7 +130,8 @@ class Forks(ForkServers):
         lasting = {name: value for name, value in environment.items() if name not in _OF_ONE_RUN}
         own = {name: environment[name] for name in _OF_ONE_RUN if name in environment}
         request = {"request": str(request_file), "environment": own, "directory": os.getcwd()}
-        streams = [1 if stdout is None else stdout, _STDERR]
+        errors = _errors.get()
+        streams = [1 if stdout is None else stdout, _STDERR if errors is None else errors]
         return self.fork(tuple(sorted(lasting.items())), _server_command, lasting, request, streams)
 
 

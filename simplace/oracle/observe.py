@@ -27,7 +27,7 @@ from simplace.oracle import allocation_lines, plugin, protocol
 from simplace.oracle.cache import find_file, keep_file
 from simplace.oracle.caught_errors import settle_handlers
 from simplace.oracle.eager_attrs import read_attrs
-from simplace.oracle.launch import Child, Start, start_as_chosen
+from simplace.oracle.launch import Child, Start, open_errors, start_as_chosen
 from simplace.oracle.log_blocks import cut_log
 from simplace.oracle.native_output import NativeOutput
 from simplace.oracle.orphan import end_group
@@ -152,8 +152,8 @@ def _wait_for_child(request: Request, stdout: int | None, start: Start) -> Early
     child = start(request_file, environment, stdout)
     directory = Path(request.directory)
     try:
-        with _open_output(stdout) as shown:
-            native = NativeOutput([(directory / protocol.OUT, shown), (directory / protocol.LOG, sys.stderr)])
+        with _open_output(stdout) as shown, open_errors() as errors:
+            native = NativeOutput([(directory / protocol.OUT, shown), (directory / protocol.LOG, errors)])
             status = _wait_for_exit(child, request.options.timeout, native)
     except subprocess.TimeoutExpired:
         return EarlyEnd("timed out", f"the program ran longer than {request.options.timeout:g} s and was ended")
@@ -244,6 +244,10 @@ def _read_answer(request: Request, ended: EarlyEnd | None) -> Observation:
         number, run = event["program"], ObservedRun(_run_of(event["run"]), event["at"])
         old = programs[number].program
         programs[number] = replace(programs[number], program=replace(old, runs=(*old.runs, run)))
+    for event in of_kind.get("XLA refuses", ()):
+        number = event["program"]
+        refused = replace(programs[number].program, xla_error=event["error"])
+        programs[number] = replace(programs[number], program=refused)
     for event in of_kind.get("partition", ()):
         number = event["program"]
         partitionings = (

@@ -141,6 +141,7 @@ class Program:
     `feeds` are the functions of the datasets outside of the graph that its arguments come from.
     `handlers` has by status code the user's line of the `except` that takes an error of that code from the first call,
     so that the program goes on; "" where it went on after its refusal in a way that is not known.
+    `xla_error` is what XLA says against compiling the function, besides what it has no kernel for; "" for nothing.
     `pins` are requests to suppose; with any, this is a what-if and not what the program says.
     """
 
@@ -169,6 +170,7 @@ class Program:
     runs: tuple[ObservedRun, ...] = ()
     feeds: frozenset[Feed] = frozenset()
     handlers: Mapping[str, str] = field(default_factory=dict)
+    xla_error: str = ""
 
     @property
     def title(self) -> str:

@@ -7,6 +7,8 @@ from typing import Any
 
 from simplace.explain.conflict import find_conflict
 from simplace.explain.copy_causes import group_copy_causes
+from simplace.explain.failures import NotCompilable, XlaOtherDevice
+from simplace.explain.finding import Finding
 from simplace.explain.placement_findings import find_in_placement
 from simplace.graph import dtypes
 from simplace.partition.shapes import TensorSizes
@@ -160,12 +162,24 @@ def _list_clusters(placed: Placed, texts: Interner[str]) -> dict[str, Any]:
 
 
 def _list_findings(placed: Placed, busy: Collection[str]) -> list[dict[str, Any]]:
-    """Return what is unexpected, most important first: what it is, in a sentence, and all its nodes."""
+    """Return what is unexpected, most important first: what it is, in a sentence, and its nodes.
+
+    Ops inside of a call, and variables that it is given, are no nodes of the graph: the call stands for them.
+    """
     ids = placed.placement.graph.ids
     return [
-        {"title": one.title, "words": describe_finding(one), "nodes": [ids[name] - FIRST for name in one.nodes]}
+        {
+            "title": one.title,
+            "words": describe_finding(one),
+            "nodes": [ids[name] - FIRST for name in _list_shown(one) if name in ids],
+        }
         for one in find_in_placement(placed.placement, placed.communication, busy)
     ]
+
+
+def _list_shown(finding: Finding) -> tuple[str, ...]:
+    """List the nodes to show of a finding: of what XLA cannot compile, or use, the call."""
+    return (finding.call,) if isinstance(finding, (NotCompilable, XlaOtherDevice)) else finding.nodes
 
 
 def _describe_refusal(placement: Placement) -> dict[str, Any] | None:

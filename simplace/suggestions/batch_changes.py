@@ -8,6 +8,7 @@ from collections.abc import Iterator
 from simplace.analysis.step_memory import RELIABLE
 from simplace.suggestions.changes import OtherBatch
 from simplace.suggestions.edits import replace_node
+from simplace.suggestions.estimated_step import count_step_examples
 from simplace.suggestions.evidence import Evidence
 from simplace.suggestions.source_file import SourceFile
 
@@ -17,7 +18,7 @@ _NAME = "batch"
 
 def find_batches(evidence: Evidence) -> Iterator[OtherBatch]:
     """Find the numbers that are named as a batch and are the one that the step has, or a multiple for its replicas."""
-    batch = evidence.memory.batches.batch
+    batch = evidence.memory.batches.batch or count_step_examples(evidence.schedule)
     replicas = max(1, len(evidence.gpus))
     wanted = {batch * count for count in range(1, replicas + 1)} if batch > 1 else set()
     for source in evidence.files:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from math import hypot
@@ -15,6 +16,7 @@ from simplace.analysis.time_sources import Kind
 from simplace.devices.device_name import DeviceName
 from simplace.errors import SimplaceError
 from simplace.executor.step_options import StepOptions
+from simplace.graph.node_def import FuncRef
 from simplace.pipeline import place_program
 from simplace.placement.placement import Placement
 from simplace.program.program import Pin, Program
@@ -102,7 +104,21 @@ class Step:
 
 def count_step_examples(schedule: Schedule) -> int:
     """Return how many examples a step takes in, over all replicas; 1 where that is unknown."""
-    return max(1, count_examples(find_batch(schedule)))
+    return max(1, count_examples(find_batch(schedule)) or _count_given(schedule.placement.program))
+
+
+def _count_given(program: Program) -> int:
+    """Return the most common first dimension of what a function that XLA compiles whole is given, 0 for none.
+
+    Its arguments are no nodes of the graph, which has the call alone.
+    """
+    if program.kind != "compiled":
+        return 0
+    called = next(value.name for value in program.graph.nodes[0].attrs.values() if isinstance(value, FuncRef))
+    notes, function = program.notes.get(called, {}), program.graph.library[called]
+    shapes = (shape for arg in function.inputs if arg.name in notes for shape in notes[arg.name].shapes)
+    found = Counter(shape[0] for shape in shapes if shape and shape[0] > 0)
+    return max(found, key=lambda size: (found[size], size), default=0)
 
 
 def estimate_pinned(

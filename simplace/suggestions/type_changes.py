@@ -8,22 +8,31 @@ from collections.abc import Iterator
 from simplace.graph.dtypes import DataType
 from simplace.graph.op_kinds import DATAFLOW_ONLY
 from simplace.suggestions.changes import MixedPrecision, OtherType
-from simplace.suggestions.edits import Insertion, Replacement, replace_node
-from simplace.suggestions.evidence import Evidence
+from simplace.suggestions.edits import Insertion, Replacement, add_argument, replace_node
+from simplace.suggestions.evidence import Evidence, resolve_line
+from simplace.suggestions.scope_changes import tensorflow_name
 from simplace.suggestions.source_file import SourceFile
 
 _INSTEAD = {"float64": "float32", "double": "float32", "int32": "float32", "int64": "float32"}
 _MODULES = ("tf", "tensorflow", "np", "numpy", "dtypes")
+_DOUBLE = "float64"
+_MAKERS = ("constant", "convert_to_tensor", "Variable")  # of TensorFlow: they take the type of the array they are given
 _PRODUCTS = frozenset({"MatMul", "BatchMatMulV2", "BatchMatMulV3", "Conv2D", "Conv3D", "Einsum", "_FusedMatMul"})
 
 
 def find_type_changes(evidence: Evidence) -> Iterator[OtherType]:
-    """Find the data types to replace at all places of a file: float64 on a GPU, integers that a GPU cannot compute."""
+    """Find the data types to replace at all places of a file: float64 on a GPU, integers that a GPU cannot compute.
+
+    An array of NumPy's is float64 unless the program says otherwise; no place of the file may name that.
+    """
     used = _types_in_the_way(evidence)
     for source in evidence.files:
         for before, after in _INSTEAD.items():
+            if before not in used:
+                continue
             found = [_replace_type(source, node, after) for node in ast.walk(source.tree) if _names_type(node, before)]
-            if found and before in used:
+            found += _write_types(evidence, source, after) if before == _DOUBLE else ()
+            if found:
                 at = f"{source.name}:{min(edit.line for edit in found)}"
                 yield OtherType(edits=tuple(found), at=at, before=before, after=after, places=len(found))
 
@@ -69,6 +78,22 @@ def _types_in_the_way(evidence: Evidence) -> set[str]:
             found |= {"int32"} if int(DataType.DT_INT32) in types else set()
             found |= {"int64"} if int(DataType.DT_INT64) in types else set()
     return found
+
+
+def _write_types(evidence: Evidence, source: SourceFile, after: str) -> Iterator[Replacement]:
+    """Write a type where a tensor or a variable is float64 because NumPy computes in that."""
+    module, double = tensorflow_name(source), int(DataType.DT_DOUBLE)
+    eager = evidence.result.eager
+    ran = [one.placement.op for one in eager.ops] if eager is not None else []
+    lines = {resolve_line(op.at) for op in ran if op.at and double in op.attrs.values()}
+    for call in source.calls:
+        func = call.func
+        is_maker = isinstance(func, ast.Attribute) and func.attr in _MAKERS and source.segment(func.value) == module
+        is_typed = len(call.args) != 1 or any(keyword.arg in ("dtype", None) for keyword in call.keywords)
+        own = range(call.lineno, (call.end_lineno or call.lineno) + 1)
+        if is_maker and not is_typed and any((source.path, line) in lines for line in own):
+            edit = add_argument(source, call, f"dtype={module}.{after}")
+            yield from () if edit is None else (edit,)
 
 
 def _names_type(node: ast.AST, name: str) -> bool:

@@ -116,8 +116,11 @@ def test_the_layers_behind_a_recurrent_op() -> None:
     assert find_recurrent_layers(rnn("CudnnRNNV3", 50, 2, rnn_mode=b"gru")) == (
         RecurrentLayers(3, 128, 32, 50, (64, 128), 1, is_gradient=False)
     )
-    both = rnn("CudnnRNNBackpropV3", 50, 4, direction=b"bidirectional", time_major=False)
-    assert find_recurrent_layers(both) == RecurrentLayers(4, 128, 50, 32, (64, 256), 2, is_gradient=True)
+    both = rnn("CudnnRNNBackpropV3", 50, 4, direction=b"bidirectional")
+    assert find_recurrent_layers(both) == RecurrentLayers(4, 128, 32, 50, (64, 256), 2, is_gradient=True)
+    tensors = [(32, 50, 64), (32, 4, 128), (32, 4, 128), (9,)]
+    turned = call("CudnnRNNV3", tensors, (32, 50, 256), direction=b"bidirectional", time_major=False)
+    assert find_recurrent_layers(turned) == RecurrentLayers(4, 128, 32, 50, (64, 256), 2, is_gradient=False)
     assert find_recurrent_layers(rnn("CudnnRNN", 50, 3, direction=b"bidirectional")) is None
     assert find_recurrent_layers(call("MatMul", [(8, 8), (8, 8)], (8, 8))) is None
 

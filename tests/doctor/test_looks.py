@@ -106,6 +106,21 @@ def test_a_request_that_another_node_overrules():
     assert "tf.identity" in advise_on_finding(read).instead
 
 
+def test_what_has_no_kernel_there_is_not_said_to_be_overruled():
+    table = node("t", "HashTableV2", extra=_types("key_dtype", "value_dtype"))
+    find = node("find", "LookupTableFindV2", "t", "keys", "a", device="/GPU:0", extra=_types("Tin", "Tout"))
+    (one,) = findings(*WELL, table, constant("keys", (2,), dtype="DT_INT64"), find)
+    assert (one.rule, one.nodes, one.request, one.got) == ("no-kernel", ("find",), "/GPU:0", "CPU:0")
+    assert one.because == (
+        "It requested /GPU:0, but LookupTableFindV2 has no kernel there for its data types; soft placement chose "
+        "CPU:0 instead."
+    )
+
+
+def _types(key, value):
+    return f'attr {{ key: "{key}" value {{ type: DT_INT64 }} }} attr {{ key: "{value}" value {{ type: DT_FLOAT }} }}'
+
+
 def test_requests_of_one_line_are_one_finding():
     asked = [node(f"x{i}", "MatrixSquareRoot", "a", device=f"/GPU:{i}") for i in range(3)]
     notes = {f"x{i}": NodeNotes("model.py:7") for i in range(3)}

@@ -194,6 +194,15 @@ def test_the_copies_of_a_line_are_one_finding():
     assert found[0].nodes == ("model.py:4 MatMul", "model.py:4 AddV2")
 
 
+def test_copies_from_several_gpus_are_one_finding():
+    taken = [ran(4, "Relu", (FLOAT, gpu), scope=CPU, times=9, tensors={0: 9}, T=FLOAT) for gpu in (GPU0, GPU1)]
+    (one,) = (each for each in find_in_eager(program(*taken)) if isinstance(each, EagerCopiesEachTime))
+    assert line_of_eager(one) == (
+        "Relu (model.py:4) runs 9 times on CPU:0, and its input 0 comes from GPU:0, GPU:1: 18 copies, "
+        "1,800 bytes in all"
+    )
+
+
 def test_the_scopes_that_the_ops_of_a_line_did_not_get_are_one_finding():
     strings = [ran(6, "AsString", (FLOAT, GPU0), times=i, scope=GPU1, T=FLOAT) for i in (3, 5)]
     joined = ran(6, "StringUpper", (DataType.DT_STRING, CPU), scope=GPU1)

@@ -103,6 +103,20 @@ FED = {
         "walk(tf.data.Dataset.range(2).flat_map(lambda i: rows.map(one)).batch(4))",
         ["Dataset_flat_map_lambda batched", "Dataset_map_one batched"],
     ),
+    "through NumPy": (
+        "for batch in rows.map(one).batch(4).as_numpy_iterator():\n    step(batch)",
+        ["Dataset_map_one batched"],
+    ),
+    "through NumPy and on": (
+        "list(rows.map(two))\nfor batch in rows.map(one).batch(4):\n    step(batch.numpy() / 2)\n"
+        "    step(np.ones((2, 8), 'f'))",
+        ["Dataset_map_one batched"],
+    ),
+    "arrays after a dataset": (
+        "for batch in rows.map(one).batch(4):\n    step(np.ones((4, 8), 'f'))\nfor _ in range(3):\n"
+        "    step(np.ones((4, 8), 'f'))",
+        [],
+    ),
     "batches in a dataset": (
         "walk(tf.data.Dataset.range(2).flat_map(lambda i: rows.map(one).batch(4).map(two)))",
         ["Dataset_flat_map_lambda", "Dataset_map_one batched", "Dataset_map_two"],

@@ -9,7 +9,7 @@ import pytest
 
 from simplace.errors import ProgramError
 from simplace.machine.machine import Machine
-from simplace.oracle.launch import start_process, starting_by
+from simplace.oracle.launch import sending_errors, start_process, starting_by
 from simplace.oracle.observe import observe_script
 from simplace.oracle.protocol import FORKED_FROM, Options
 
@@ -59,6 +59,15 @@ def test_a_fork_sees_what_a_new_process_sees(folder, forks, monkeypatch, capfd):
         assert (folder / "forked.txt").read_text() == (folder / "new.txt").read_text()
         assert f"{os.getcwd()} {100 + gpus}\nfrom a thread after the last line" in (folder / "new.txt").read_text()
         assert capfd.readouterr().err.count("to standard error\n") == 2
+
+
+def test_standard_error_goes_where_it_is_sent(folder, forks, capfd):
+    for start in (start_process, forks):
+        with (folder / "errors.txt").open("w") as errors, sending_errors(errors.fileno()):
+            seen(folder / "model.py", 0, start, folder / "out.txt")
+        assert (folder / "errors.txt").read_text() == "to standard error\n"
+        assert "to standard error" not in (folder / "out.txt").read_text()
+    assert capfd.readouterr().err == ""
 
 
 def test_a_fork_is_started_where_it_was_chosen(folder, forks):

@@ -4,7 +4,12 @@ from __future__ import annotations
 
 from dataclasses import replace
 
+import pytest
+
+from simplace.analysis.schedule import Schedule
 from simplace.devices.device_set import local_devices
+from simplace.errors import NoStepError
+from simplace.executor.step_options import StepOptions
 from simplace.explain.explanation import explain_node
 from simplace.explain.failures import uncompilable_ops
 from simplace.explain.finding_lines import format_finding
@@ -14,6 +19,7 @@ from simplace.pipeline import place_program
 from simplace.placement.placement import Placement
 from simplace.placement.xla_compiler import find_clusters
 from simplace.program.program import Program
+from simplace.report.graph_data import graph_data
 from simplace.result import Placed, Result
 from tests.lowering.worlds import call_program, function
 
@@ -63,6 +69,33 @@ def test_what_xla_lacks_a_kernel_for_is_said() -> None:
     assert [format_finding(one) for one in found] == [
         "XLA has no kernel for AsString: TensorFlow refuses to run c, which XLA compiles",
         "XLA has no kernel for StringLength: TensorFlow refuses to run c, which XLA compiles",
+    ]
+
+
+NO_STEP = "no step of p is timed: TensorFlow fails to run it ({})"
+
+
+def test_a_step_that_xla_cannot_compile_is_not_timed() -> None:
+    program = call_program(CALLER, COMPILED, INNER)
+    sound = call_program(CALLER, replace(COMPILED, nodes=INNER.nodes, ret=INNER.ret))
+    assert Schedule.of(placed(sound), StepOptions()).trace.makespan > 0
+    refused = replace(sound, xla_error="a size that depends on data", at="m.py:9")
+    for failing, why in (
+        (program, "XLA cannot compile, see doctor/not-compilable"),
+        (refused, "XLA refuses at m.py:9, see doctor/xla-refuses"),
+    ):
+        with pytest.raises(NoStepError) as raised:
+            Schedule.of(placed(failing), StepOptions())
+        assert str(raised.value) == NO_STEP.format(why)
+
+
+def test_on_the_page_the_call_stands_for_what_cannot_be_compiled() -> None:
+    one = Placed(placed(call_program(CALLER, COMPILED, INNER)))
+    data = graph_data(one, [device.name for device in one.placement.devices])
+    names = [name for name in one.placement.graph.names if not name.startswith("_")]
+    assert [(found["title"], [names[node] for node in found["nodes"]]) for found in data["findings"]] == [
+        ("XLA cannot compile", ["c"]),
+        ("XLA cannot compile", ["c"]),
     ]
 
 

@@ -9,6 +9,7 @@ import pytest
 import simplace
 from simplace.api.judged_step import is_input_slow, judge_step
 from simplace.executor.step_options import StepOptions
+from simplace.suggestions.batch_changes import find_batches
 from simplace.suggestions.edits import apply_edits
 from simplace.suggestions.estimated_step import Step
 from simplace.suggestions.evidence import Evidence
@@ -66,6 +67,19 @@ def test_a_function_with_state_is_called_for_one_element_at_a_time(tmp_path: Pat
     assert after is not None
     assert after.is_parallel
     assert changed.program("step").placement.program.arg_devices[0].endswith("GPU:0")
+
+
+@pytest.mark.tf
+@pytest.mark.usefixtures("forked")
+def test_what_xla_compiles_waits_for_the_elements_of_a_batch(tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
+    monkeypatch.chdir(tmp_path)
+    Path("model.py").write_text(PROGRAM.replace("@tf.function", "@tf.function(jit_compile=True)"))
+    result = simplace.place("model.py", "cpu:1,gpu:1")
+    step = Step.of(result, result.program("step"), StepOptions())
+    assert step.input is not None
+    assert (step.examples, step.input.calls, step.is_input_bound) == (32, 32, True)
+    (times_four, *_) = find_batches(Evidence("model.py", result, result.program("step"), step.schedule))
+    assert (times_four.before, times_four.after) == (32, 128)
 
 
 IN_PYTHON = """\

@@ -6,19 +6,16 @@ from pathlib import Path
 
 import pytest
 
-import simplace
 from simplace.analysis.device_comparison import DeviceComparison, DevicesTrial, compare_devices
-from simplace.executor.step_options import StepOptions
-from simplace.result import Result
 from simplace.suggestions.changes import MirroredReplicas
 from simplace.suggestions.edits import Wrapping, apply_edits
-from simplace.suggestions.estimated_step import Step
 from simplace.suggestions.evidence import Evidence
 from simplace.suggestions.find_suggestions import compare_replicas
 from simplace.suggestions.mirrored_changes import ModelMakers, find_mirroring, list_busy_gpus
 from simplace.suggestions.source_file import SourceFile
 from simplace.suggestions.suggestion_sentences import describe_change, describe_replicas
-from simplace.suggestions.trial import Sources, Trial, try_change
+from simplace.suggestions.trial import Trial
+from tests.suggest.observed import observe
 
 PROGRAMS = Path(__file__).parent / "programs"
 DEVICES = "cpu:1,gpu:2"
@@ -71,28 +68,18 @@ def test_what_each_gpu_takes_is_told():
     )
 
 
-def try_mirroring(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, text: str, gpu: str) -> tuple[Evidence, Trial]:
-    monkeypatch.chdir(tmp_path)
-    Path("model.py").write_text(text)
-    result, options = simplace.place("model.py", devices=DEVICES), StepOptions(gpu=gpu)
-    placed = result.largest()
-    before = Step.of(result, placed, options)
-    evidence = Evidence("model.py", result, placed, before.schedule)
-    (change,) = find_mirroring(evidence)
-
-    def run(sources: Sources, is_slow: bool) -> Result:
-        for path, changed in sources:
-            Path(path).write_text(changed)
-        return simplace.place("model.py", devices=DEVICES)
-
-    return evidence, try_change(change, evidence, before, run, options)
+def try_mirroring(text: str) -> tuple[Evidence, Trial]:
+    observed = observe(text, gpu="t4")
+    (change,) = find_mirroring(observed.evidence)
+    return observed.evidence, observed.attempt(change)
 
 
 @tf
 @forked
 def test_replicas_gain_where_an_example_is_much_work(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(tmp_path)
     text = (PROGRAMS / "keras_on_one_gpu.py").read_text()
-    _, trial = try_mirroring(tmp_path, monkeypatch, text, "t4")
+    _, trial = try_mirroring(text)
     assert trial.after is not None
     assert trial.result is not None
     assert (trial.outcome, trial.result.agrees, trial.is_per_example) == ("held", True, True)
@@ -133,7 +120,8 @@ model.fit(np.ones([96, 8]), np.ones([96, 1]), batch_size=96, verbose=0)
 def test_replicas_of_a_small_batch_are_worth_it_from_a_larger_one_on(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    _, trial = try_mirroring(tmp_path, monkeypatch, SMALL, "t4")
+    monkeypatch.chdir(tmp_path)
+    _, trial = try_mirroring(SMALL)
     assert (trial.outcome, trial.error, trial.gain < 0) == ("held", "", True)
     assert "from keras import Sequential, layers\nimport tensorflow as tf\n" in trial.texts["model.py"]
     found = compare_replicas([trial])

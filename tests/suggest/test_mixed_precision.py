@@ -6,14 +6,9 @@ from pathlib import Path
 
 import pytest
 
-import simplace
-from simplace.executor.step_options import StepOptions
-from simplace.result import Result
-from simplace.suggestions.estimated_step import Step
-from simplace.suggestions.evidence import Evidence
 from simplace.suggestions.suggestion_sentences import lacks_loss_scaling
-from simplace.suggestions.trial import Sources, try_change
 from simplace.suggestions.type_changes import find_mixed_precision
+from tests.suggest.observed import observe
 
 MODEL = """\
 import tensorflow as tf
@@ -48,17 +43,8 @@ def test_a_loop_of_its_own_has_to_scale_the_loss(
     program: str, lacks: bool, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.chdir(tmp_path)
-    Path("model.py").write_text(MODEL + program)
-    result = simplace.place("model.py", devices="cpu:1,gpu:1")
-    before = Step.of(result, result.largest(), StepOptions())
-    evidence = Evidence("model.py", result, result.largest(), before.schedule)
-    (change,) = find_mixed_precision(evidence)
-
-    def run(sources: Sources, is_slow: bool) -> Result:
-        for path, changed in sources:
-            Path(path).write_text(changed)
-        return simplace.place("model.py", devices="cpu:1,gpu:1")
-
-    trial = try_change(change, evidence, before, run, StepOptions())
+    observed = observe(MODEL + program, "cpu:1,gpu:1")
+    (change,) = find_mixed_precision(observed.evidence)
+    trial = observed.attempt(change)
     assert trial.after is not None, trial.error
     assert lacks_loss_scaling(trial) == lacks

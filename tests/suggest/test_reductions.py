@@ -6,15 +6,10 @@ from pathlib import Path
 
 import pytest
 
-import simplace
-from simplace.executor.step_options import StepOptions
-from simplace.result import Result
 from simplace.suggestions.edits import apply_edits
-from simplace.suggestions.estimated_step import Step
-from simplace.suggestions.evidence import Evidence
 from simplace.suggestions.source_file import SourceFile
 from simplace.suggestions.strategy_changes import find_reductions, list_reductions
-from simplace.suggestions.trial import Sources, try_change
+from tests.suggest.observed import observe
 
 PROGRAM = Path(__file__).parent / "programs" / "copied_sums.py"
 ONE, HIERARCHICAL, NCCL = "ReductionToOneDevice", "HierarchicalCopyAllReduce", "NcclAllReduce"
@@ -56,18 +51,8 @@ def test_what_is_not_known_is_left_alone(call: str):
 def test_one_that_sums_up_while_gradients_are_computed_gains(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.chdir(tmp_path)
     text = PROGRAM.read_text()
-    Path("model.py").write_text(text)
-    result, options = simplace.place("model.py", devices="cpu:1,gpu:2"), StepOptions()
-    before = Step.of(result, result.largest(), options)
-    evidence = Evidence("model.py", result, result.largest(), before.schedule)
-    change = next(one for one in find_reductions(evidence) if one.after == ONE)
-
-    def run(sources: Sources, is_slow: bool) -> Result:
-        for path, changed in sources:
-            Path(path).write_text(changed)
-        return simplace.place("model.py", devices="cpu:1,gpu:2")
-
-    trial = try_change(change, evidence, before, run, options)
+    observed = observe(text)
+    trial = observed.attempt(next(one for one in find_reductions(observed.evidence) if one.after == ONE))
     assert trial.result is not None
     assert (trial.outcome, trial.result.agrees, trial.is_per_example) == ("held", True, False)
     assert trial.gain > trial.gain_error > 0

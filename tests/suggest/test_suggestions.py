@@ -46,6 +46,7 @@ def suggested(program: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> 
         ("embedding_on_cpu", 0.9, 'model.py:12: name "/GPU:0" in place of "/CPU:0"; '
                                   'model.py:5: name "/GPU:0" in place of "/CPU:0", for table'),
         ("integer_product", 0.9, "model.py:5: compute in float32 in place of int32 (2 places)"),
+        ("doubles_by_numpy", 0.5, "model.py:6: compute in float32 in place of float64 (2 places)"),
         ("tiny_map", 0.5, "model.py:6: let XLA compile it (jit_compile=True)"),
     ],
 )  # fmt: skip

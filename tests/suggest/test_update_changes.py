@@ -6,15 +6,12 @@ from pathlib import Path
 
 import pytest
 
-import simplace
 from simplace.executor.step_options import StepOptions
-from simplace.result import Result
 from simplace.suggestions.edits import apply_edits
-from simplace.suggestions.estimated_step import Step, estimate_pinned
-from simplace.suggestions.evidence import Evidence
+from simplace.suggestions.estimated_step import estimate_pinned
 from simplace.suggestions.gradient_changes import find_update_changes
 from simplace.suggestions.suggestion_sentences import describe_change
-from simplace.suggestions.trial import Sources, try_change
+from tests.suggest.observed import observe
 
 PROGRAM = """\
 import tensorflow as tf
@@ -43,40 +40,28 @@ SCOPED = PROGRAM.replace(
 pytestmark = [pytest.mark.tf, pytest.mark.usefixtures("forked")]
 
 
-def observe(text: str) -> tuple[Evidence, Step]:
-    Path("model.py").write_text(text)
-    result = simplace.place("model.py", devices="cpu:1,gpu:2")
-    step = Step.of(result, result.largest(), StepOptions())
-    return Evidence("model.py", result, result.largest(), step.schedule), step
-
-
-def run(sources: Sources, is_slow: bool) -> Result:
-    for path, changed in sources:
-        Path(path).write_text(changed)
-    return simplace.place("model.py", devices="cpu:1,gpu:2")
-
-
 def test_an_update_in_a_loop_is_computed_where_each_variable_is(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.chdir(tmp_path)
-    evidence, before = observe(PROGRAM)
+    observed = observe(PROGRAM)
+    evidence = observed.evidence
     alone, both = find_update_changes(evidence)
     assert describe_change(alone) == "model.py:14: compute the update on the device of its variable"
     assert [part.kind for part in both.list_parts()] == ["colocated-gradients", "updates-beside-variables"]
     assert apply_edits(evidence.files[0], alone.edits) == SCOPED
-    trial = try_change(both, evidence, before, run, StepOptions())
+    trial = observed.attempt(both)
     assert trial.result is not None
     assert (trial.outcome, trial.result.agrees) == ("held", True)
     assert trial.gain > trial.gain_error
     estimate = estimate_pinned(evidence.placed, (), alone.pins, StepOptions())
-    changed, after = observe(SCOPED)
+    changed = observe(SCOPED)
     assert estimate is not None
-    assert estimate.nanoseconds == after.schedule.trace.makespan
-    assert [part.kind for change in find_update_changes(changed) for part in change.list_parts()] == []
+    assert estimate.nanoseconds == changed.step.schedule.trace.makespan
+    assert [part.kind for change in find_update_changes(changed.evidence) for part in change.list_parts()] == []
 
 
 def test_an_update_that_is_where_its_variable_is_is_left_alone(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.chdir(tmp_path)
-    evidence, _ = observe(PROGRAM.replace("/GPU:1", "/GPU:0"))
-    assert list(find_update_changes(evidence)) == []
+    observed = observe(PROGRAM.replace("/GPU:1", "/GPU:0"))
+    assert list(find_update_changes(observed.evidence)) == []

@@ -31,16 +31,30 @@ class _FirstGiven:
     times: int = 1
 
 
+@dataclass(slots=True)
+class _Turns:
+    """Record of the number at a function's latest call, and of what an element was taken of before each but the first.
+
+    It is None until the second call.
+    """
+
+    at: int
+    taken: set[_Source] | None = None
+
+
 class DatasetFeeds:
     """Follow the elements of datasets from op to op, and record which functions of datasets make a call's arguments.
 
-    What stays the same from call to call, such as a mean of all elements of another dataset, feeds nothing.
+    What stays the same from call to call, such as a mean of all elements of another dataset, feeds nothing. Through
+    NumPy no element can be followed; but a loop that takes one before each call waits for it, whatever becomes of it.
     """
 
     def __init__(self, recorder: Recorder) -> None:
         self._recorder = recorder
         self._numbers = count(_OBJECT + 1)
         self._given: dict[str, dict[_Source, _FirstGiven]] = {}  # by the function that is called
+        self._latest: dict[_Source, int] = {}  # the number of the latest element
+        self._turns: dict[str, _Turns] = {}  # by the function that is called
         self._told: set[tuple[str, _Source]] = set()
 
     def hand_on(self, op: str, inputs: Sequence[Any], functions: Sequence[str], results: Any) -> Any:
@@ -56,9 +70,14 @@ class DatasetFeeds:
         lasting = {source: number for source, number in trail.items() if number == _OBJECT}
         if makes_batches(op):
             lasting = {(name, True): _OBJECT for name, _ in lasting}
-        fresh = {**trail, **dict.fromkeys(lasting, next(self._numbers))}
+        taken = dict.fromkeys(lasting, next(self._numbers))
+        fresh = {**trail, **taken}
         for tensor in results if isinstance(results, (list, tuple)) else ():
-            _mark(tensor, lasting if is_object(tensor) else fresh)
+            if is_object(tensor):
+                _mark(tensor, lasting)
+            else:
+                _mark(tensor, fresh)
+                self._latest.update(taken)
         if any(tensor.dtype == tf.variant for tensor in inputs):
             for tensor in inputs:
                 if tensor.dtype == tf.resource and not is_variable(tensor):
@@ -67,6 +86,7 @@ class DatasetFeeds:
 
     def note_call(self, function: str, inputs: Sequence[Any]) -> None:
         """Record which functions of datasets made what is given to a function, once another element is."""
+        self._note_turn(function)
         for source, number in _join_trails(inputs).items():
             given = self._given.setdefault(function, {})
             known = given.get(source)
@@ -77,8 +97,23 @@ class DatasetFeeds:
             if number == _OBJECT or (known is not None and known.first != number):
                 self._tell(function, source)
 
+    def _note_turn(self, function: str) -> None:
+        """Note of which datasets an element was taken since the function's latest call."""
+        now, turns = next(self._numbers), self._turns.get(function)
+        if turns is None:
+            self._turns[function] = _Turns(now)
+            return
+        taken = {source for source, number in self._latest.items() if number > turns.at}
+        turns.at, turns.taken = now, taken if turns.taken is None else turns.taken & taken
+
     def report(self) -> None:
-        """Record what a function was given once, where nothing else feeds it: the program may be at its first step."""
+        """Record what was taken before each call of a function, and what it was given once if nothing else feeds it.
+
+        The program may be at its first step.
+        """
+        for function, turns in self._turns.items():
+            for source in turns.taken or ():
+                self._tell(function, source)
         fed = {function for function, _ in self._told}
         for function, given in self._given.items():
             for source, seen in given.items():

@@ -133,7 +133,7 @@ class FunctionCalls:
         self._cpu = CpuFunctions(parts.functions)
         self._one_op = OneOpFunctions()
         self._owners = FunctionOwners(parts.lines)
-        self._lowering = XlaLowering(parts.functions, parts.recorder, parts.lines)
+        self._lowering = XlaLowering(parts.functions, parts.recorder)
 
     def run(self, name: str, inputs: Sequence[Any], scope: str, call: Call, attrs: Sequence[Any]) -> Any:
         """Call the function `name`, record its placement if it is new, and return its values or placeholder values.
@@ -373,10 +373,11 @@ class FunctionCalls:
         result, error = _attempt_call(cancel_call(call.placing) if is_emulated else call.computing)
         lines = self._log.since(start, every_thread=is_remote)
         home = next((line.device for line in lines if isinstance(line, Executed) and line.op == kind.function), "")
-        self._record_compiled(kind, inputs, home, None if home else error)
+        program = self._record_compiled(kind, inputs, home, None if home else error)
         if is_emulated and home and error is not None:
             forget_frames(error)
-            self._lowering.ask(kind.function, inputs)
+            if program is not None:
+                self._lowering.ask(kind.function, inputs, program)
             self._on_gpus[kind] = {"": home}  # all of it
             return self._compute(kind, inputs)
         self._real.add(kind)
@@ -386,15 +387,18 @@ class FunctionCalls:
 
     def _record_compiled(
         self, kind: _Kind, inputs: Sequence[Any], home: str, error: Any, *, is_asked: bool = True
-    ) -> None:
-        """Record the call of a function that XLA compiles: one node, for the device that TensorFlow executes it on."""
+    ) -> int | None:
+        """Record the call of a function that XLA compiles: one node, for the device that TensorFlow executes it on.
+
+        Return the number of the program, None where it is left out.
+        """
         shown = shown_name(kind.function)
         if self.is_left_out(shown):
-            return
+            return None
         self.devices.tell()
         node, names = make_compiled_call(kind.function, shown), self._functions.reached(kind.function)
         self._functions.write_notes(names)
-        self._recorder.program(
+        number = self._recorder.program(
             self._functions.graph_of_call(node, names),
             program_kind="compiled",
             function=None,
@@ -405,6 +409,7 @@ class FunctionCalls:
             **self._describe_call(kind, inputs, error),
         )
         self._limit.is_new(shown)
+        return number
 
     def _make_up(self, name: str, inputs: Sequence[Any], devices: dict[str, str]) -> list[Any]:
         results = [f"{arg.name}_RetVal" for arg in self._functions.definition(name).signature.output_arg]

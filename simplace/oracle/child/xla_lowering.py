@@ -11,11 +11,9 @@ from typing import Any
 
 import tensorflow as tf
 
-from simplace.graph.function_names import shown_name
 from simplace.oracle.child.functions import Functions
 from simplace.oracle.child.host_variables import lend_to_host
 from simplace.oracle.child.recorder import Recorder, text_of
-from simplace.oracle.child.source_lines import SourceLines
 from simplace.oracle.child.tensors import find_host, to_device
 from simplace.oracle.child.tf_private import context, record
 
@@ -27,13 +25,12 @@ _HEAD = "Failed getting HLO text: '"
 class XlaLowering:
     """Ask XLA about each function that it is to compile on an emulated GPU, once."""
 
-    def __init__(self, functions: Functions, recorder: Recorder, lines: SourceLines) -> None:
+    def __init__(self, functions: Functions, recorder: Recorder) -> None:
         self._functions = functions
         self._recorder = recorder
-        self._lines = lines
 
-    def ask(self, name: str, inputs: Sequence[Any]) -> None:
-        """Record what XLA says against a function, if anything."""
+    def ask(self, name: str, inputs: Sequence[Any], program: int) -> None:
+        """Record what XLA says against a function, if anything; `program` is the number of its program."""
         reached = self._functions.reached(name)
         if sum(len(self._functions.definition(each).node_def) for each in reached) > _LARGEST:
             return
@@ -45,11 +42,10 @@ class XlaLowering:
                     captured_inputs=[], stage="hlo",
                 )  # fmt: skip
             except (ValueError, tf.errors.OpError) as error:
-                self._record(name, text_of(error))
+                self._record(program, text_of(error))
 
-    def _record(self, name: str, said: str) -> None:
+    def _record(self, program: int, said: str) -> None:
         error = said.removeprefix(_HEAD).splitlines()[0].rstrip("'")
         if not said.startswith(_HEAD) or error.startswith(_LACKS_KERNEL):
             return
-        values = {"error": error, "call": shown_name(name)}
-        self._recorder.event("python", fact="XLA refuses", at=self._lines.here(), values=values)
+        self._recorder.event("XLA refuses", program=program, error=error)
