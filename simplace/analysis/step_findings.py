@@ -35,16 +35,22 @@ _OF_SEVERAL: tuple[Cause, ...] = ("copies", "devices", "launches")  # what more 
 _ALIKE = 0.8  # of the ops of replicas are of the same types
 
 
-def find_in_step(schedule: Schedule) -> list[Finding]:
-    """Return the findings about a simulated step, the dearest first."""
+def find_in_step(schedule: Schedule, *, waits: bool = True) -> list[Finding]:
+    """Return the findings about a simulated step, the dearest first; `waits` False leaves out what GPUs wait for.
+
+    The dearest about several GPUs tells whether one alone would be quicker, which takes another simulation.
+    """
     serial, loops = list(_find_serial_replicas(schedule)), list(_find_loops(schedule))
     found = [*_find_waits(schedule, serial, loops), *serial, *loops, *find_unused_work(schedule)]
-    return _compare_one_gpu(schedule, sorted(found, key=lambda one: -one.cost.seconds))
+    found = _compare_one_gpu(schedule, sorted(found, key=lambda one: -one.cost.seconds), waits)
+    return [one for one in found if waits or not isinstance(one, GpuWaits)]
 
 
-def _compare_one_gpu(schedule: Schedule, found: list[Finding]) -> list[Finding]:
+def _compare_one_gpu(schedule: Schedule, found: list[Finding], waits: bool) -> list[Finding]:
     """Return findings of which the dearest about several GPUs tells whether one alone would be quicker."""
     for i, one in enumerate(found):
+        if isinstance(one, GpuWaits) and one.cause in _OF_SEVERAL and not waits:
+            return found
         if isinstance(one, SerialReplicas) or (isinstance(one, GpuWaits) and one.cause in _OF_SEVERAL):
             return [*found[:i], replace(one, alone=try_one_gpu(schedule)), *found[i + 1 :]]
     return found
