@@ -269,7 +269,7 @@ def test_copies_are_ranked_by_decision_and_by_bytes(opened: Open) -> None:
     assert causes == [
         "512 B RQ 2 copies: It requested /gpu:0 and got GPU:0.",
         "512 B RQ 2 copies: It requested /gpu:1 and got GPU:1.",
-        "? B RQ 2 copies: It requested /cpu:0 and got CPU:0.",
+        "unknown size RQ 2 copies: It requested /cpu:0 and got CPU:0.",
     ]
     rows = [row.text.replace("\n", " ") for row in page.all("#panel-copies tbody tr")]
     assert len(rows) == 6

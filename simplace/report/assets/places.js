@@ -163,7 +163,7 @@ function collectiveBars(program, tree) {
   return collectiveVolumes(program).map((volume, i) => {
     const types = new Set(volume.devices.map((device) => program.deviceSign(device).label.replace(/:\d+$/, "")));
     const each = types.size === 1 ? [...types][0] : "device";
-    const amount = volume.isKnown || volume.size ? `${volume.isKnown ? "" : "≥ "}${bytes(volume.size)}` : "?";
+    const amount = volume.isKnown || volume.size ? `${volume.isKnown ? "" : "≥ "}${bytes(volume.size)}` : "unknown size";
     const places = new Set(volume.nodes.map((node) => tree.path(tree.itemOf[node])[0]));
     return {
       item: -1 - i, volume, places: [...places], x: 0, y: 0, width: 1, height: BAR_HEIGHT,
