@@ -8,6 +8,7 @@ of owners and labels without a letter, then the tracks that do least.
 
 from __future__ import annotations
 
+from bisect import bisect_left
 from collections import Counter
 from collections.abc import Sequence
 from dataclasses import replace
@@ -39,17 +40,14 @@ _STYLES = {"copy": "filled,dashed", "part": "filled,rounded"}
 
 def to_dot(gantt: Gantt, style: Style = SCREEN) -> str:
     """Write a chart as DOT."""
-    drawing = _Drawing(gantt, style)
-    if drawing.height <= page_height(style):
+    drawing = _Drawing(gantt, "", style)
+    if drawing.fits:
         return drawing.dot()
     brief = _shorten_chart(gantt)
     order = sorted(range(len(gantt.tracks)), key=lambda track: (_measure_work(gantt, track), -track))
-    for left in range(max(len(order), 1)):
-        chart, said = _leave_out(brief, order[:left])
-        drawing = _Drawing(chart, style, said, is_tight=True)
-        if drawing.height <= page_height(style):
-            break
-    return drawing.dot()
+    counts = range(len(order))  # fewer tracks are never higher
+    fewest = bisect_left(counts, True, key=lambda left: _draw_without(brief, order[:left], style).fits)
+    return _draw_without(brief, order[: min(fewest, max(len(order) - 1, 0))], style).dot()
 
 
 def _shorten_chart(gantt: Gantt) -> Gantt:
@@ -66,6 +64,10 @@ def _shorten_chart(gantt: Gantt) -> Gantt:
 def _measure_work(gantt: Gantt, track: int) -> float:
     """Return for how long a track does anything; what several tracks do together is there for all of them."""
     return sum((bar.end - bar.start) * bar.rows for bar in gantt.bars if bar.track <= track < bar.track + bar.rows)
+
+
+def _draw_without(gantt: Gantt, left: Sequence[int], style: Style) -> _Drawing:
+    return _Drawing(*_leave_out(gantt, left), style, is_tight=True)
 
 
 def _leave_out(gantt: Gantt, left: Sequence[int]) -> tuple[Gantt, str]:
@@ -107,7 +109,7 @@ def merged(bars: Sequence[Bar], least: float) -> list[Bar]:
 
 
 class _Drawing:
-    def __init__(self, gantt: Gantt, style: Style, left_out: str = "", is_tight: bool = False) -> None:
+    def __init__(self, gantt: Gantt, left_out: str, style: Style, is_tight: bool = False) -> None:
         self.gantt = gantt
         self.style = style
         self.is_tight = is_tight
@@ -139,6 +141,11 @@ class _Drawing:
         self.height = self.table_top + (rows + 1) * _ROW * bool(rows)
         self.canvas = Canvas("gantt", self.page, self.height, style)
         self._box, self._text = self.canvas.box, self.canvas.text
+
+    @property
+    def fits(self) -> bool:
+        """Return whether the page of the style is high enough."""
+        return self.height <= page_height(self.style)
 
     def dot(self) -> str:
         self._titles()
