@@ -34,17 +34,19 @@ class Entry:
 class BarLabels:
     """Choose the texts of bars, given how wide each is drawn, for text of one size (points).
 
-    A copy without room for its label has the badge of its group.
+    On a track with bars of several groups the badge of a bar's group comes first, or stands alone where there is no
+    room for more. A copy without room for its label has the badge of its group on every track.
     """
 
     def __init__(
         self, bars: Sequence[Bar], width: Callable[[Bar], float], size: float, badges: Mapping[str, str] = _NO_BADGES
     ) -> None:
         self.width, self.size, self.badges = width, size, badges
+        self.shared = _find_shared(bars)
         spelled = [bar for bar in bars if bar.kind in _SPELLED and bar.label]
         ranked = sorted(_sum_up(spelled), key=lambda one: (-one.seconds, one.label))
         written = {bar.label for bar in spelled if self._fits(bar, bar.label)}
-        coded = {bar.label for bar in spelled if not self._fits(bar, bar.label) and width(bar) >= self._room(1)}
+        coded = {bar.label for bar in spelled if not self._fits(bar, bar.label) and self._has_room(bar, 1)}
         self.codes = dict(zip((one.label for one in ranked if one.label in coded), _LETTERS, strict=False))
         with_code = [replace(one, code=self.codes[one.label]) for one in ranked if one.label in self.codes]
         self.entries = [
@@ -58,20 +60,40 @@ class BarLabels:
 
     def text(self, bar: Bar) -> str:
         """Return what is written into a bar, "" where not even a letter has room."""
-        if bar.more and self._fits(bar, bar.more):
-            return visible(bar.more)
-        if self._fits(bar, bar.label):
-            return visible(bar.label)
+        badge = self.badge(bar)
+        for said in (bar.more, bar.label):
+            if self._fits(bar, said):
+                return f"{badge}: {visible(said)}" if badge else visible(said)
         if bar.kind == "copy":
             badge = self.badges.get(bar.group or "", "")
-            return badge if badge and self.width(bar) >= self._room(len(badge)) else ""
-        return self.codes.get(bar.label, "") if bar.kind in _SPELLED and self.width(bar) >= self._room(1) else ""
+        code = self.codes.get(bar.label, "") if bar.kind in _SPELLED else ""
+        texts = (f"{badge}{code}", badge)
+        return next((text for text in texts if text and self.width(bar) >= self.room(len(text))), "")
+
+    def badge(self, bar: Bar) -> str:
+        """Return the badge of a bar's group, "" on a track that is all of one group."""
+        return self.badges.get(bar.group or "", "") if bar.track in self.shared else ""
+
+    def room(self, letters: int) -> float:
+        """Return how wide a bar has to be for so many letters, in points."""
+        return self.size * _CODE + 0.6 if letters == 1 else letters * self.size * LETTER + 4
 
     def _fits(self, bar: Bar, text: str) -> bool:
-        return bool(text) and self.width(bar) >= self._room(len(visible(text)))
+        return bool(text) and self._has_room(bar, len(visible(text)), ": ")
 
-    def _room(self, letters: int) -> float:
-        return self.size * _CODE + 0.6 if letters == 1 else letters * self.size * LETTER + 4
+    def _has_room(self, bar: Bar, letters: int, between: str = "") -> bool:
+        """Return whether a bar has room for so many letters behind the badge that it needs."""
+        badge = self.badge(bar)
+        return self.width(bar) >= self.room(letters + len(badge + between) * bool(badge))
+
+
+def _find_shared(bars: Iterable[Bar]) -> set[int]:
+    """Return the tracks with bars of several groups."""
+    groups: dict[int, set[str]] = {}
+    for bar in bars:
+        if bar.group is not None:
+            groups.setdefault(bar.track, set()).add(bar.group)
+    return {track for track, found in groups.items() if len(found) > 1}
 
 
 def _sum_up(bars: Iterable[Bar]) -> list[Entry]:

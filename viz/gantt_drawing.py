@@ -8,6 +8,7 @@ of owners and labels without a letter, then the tracks that do least.
 
 from __future__ import annotations
 
+from bisect import bisect_left
 from collections import Counter
 from collections.abc import Sequence
 from dataclasses import replace
@@ -28,6 +29,7 @@ _HEAD = 20.0
 _CAPTION = 14.0  # points: a further line of the caption
 _RIGHT = 18.0
 _HAIR = 0.7  # points: the narrowest bar that is drawn by itself
+_NEAR = 4.0  # points: bars with less between them share a badge
 _OUTLINED = 13.0  # points: narrower bars of the critical path have the mark below alone
 _KEY, _KEY_LEFT = 18.0, 18.0  # points: a row of the legend, and where it begins
 _ROW, _CELL = 14.0, 160.0  # points: a row of the table of labels, and the least width of a column
@@ -38,31 +40,34 @@ _STYLES = {"copy": "filled,dashed", "part": "filled,rounded"}
 
 def to_dot(gantt: Gantt, style: Style = SCREEN) -> str:
     """Write a chart as DOT."""
-    drawing = _Drawing(gantt, style)
-    if drawing.height <= page_height(style):
+    drawing = _Drawing(gantt, "", style)
+    if drawing.fits:
         return drawing.dot()
     brief = _shorten_chart(gantt)
     order = sorted(range(len(gantt.tracks)), key=lambda track: (_measure_work(gantt, track), -track))
-    for left in range(max(len(order), 1)):
-        chart, said = _leave_out(brief, order[:left])
-        drawing = _Drawing(chart, style, said, is_tight=True)
-        if drawing.height <= page_height(style):
-            break
-    return drawing.dot()
+    counts = range(len(order))  # fewer tracks are never higher
+    fewest = bisect_left(counts, True, key=lambda left: _draw_without(brief, order[:left], style).fits)
+    return _draw_without(brief, order[: min(fewest, max(len(order) - 1, 0))], style).dot()
 
 
 def _shorten_chart(gantt: Gantt) -> Gantt:
-    """Return a chart with the first line of its caption, and no rows for owners: labels of tracks name them, too."""
+    """Return a chart with the first line of its caption, and no rows for owners: labels of tracks name them, too.
+
+    Those of an owner of which no track has a label like another owner's stay as they are.
+    """
     alike = Counter(track.label for track in gantt.tracks) + Counter({track.owner for track in gantt.tracks})
-    tracks = (
-        Track(track.label if alike[track.label] == 1 else f"{track.owner} {track.label}") for track in gantt.tracks
-    )  # fmt: skip
+    named = {track.owner for track in gantt.tracks if alike[track.label] > 1}
+    tracks = (Track(f"{track.owner} {track.label}" if track.owner in named else track.label) for track in gantt.tracks)
     return replace(gantt, caption=gantt.caption.split("\n")[0], tracks=tuple(tracks))
 
 
 def _measure_work(gantt: Gantt, track: int) -> float:
     """Return for how long a track does anything; what several tracks do together is there for all of them."""
     return sum((bar.end - bar.start) * bar.rows for bar in gantt.bars if bar.track <= track < bar.track + bar.rows)
+
+
+def _draw_without(gantt: Gantt, left: Sequence[int], style: Style) -> _Drawing:
+    return _Drawing(*_leave_out(gantt, left), style, is_tight=True)
 
 
 def _leave_out(gantt: Gantt, left: Sequence[int]) -> tuple[Gantt, str]:
@@ -104,7 +109,7 @@ def merged(bars: Sequence[Bar], least: float) -> list[Bar]:
 
 
 class _Drawing:
-    def __init__(self, gantt: Gantt, style: Style, left_out: str = "", is_tight: bool = False) -> None:
+    def __init__(self, gantt: Gantt, left_out: str, style: Style, is_tight: bool = False) -> None:
         self.gantt = gantt
         self.style = style
         self.is_tight = is_tight
@@ -137,12 +142,18 @@ class _Drawing:
         self.canvas = Canvas("gantt", self.page, self.height, style)
         self._box, self._text = self.canvas.box, self.canvas.text
 
+    @property
+    def fits(self) -> bool:
+        """Return whether the page of the style is high enough."""
+        return self.height <= page_height(self.style)
+
     def dot(self) -> str:
         self._titles()
         self._stripes()
         self._axis()
         for bar in self.bars:
             self._bar(bar)
+        self._label_runs()
         self._label_beside([bar for bar in self.bars if bar.kind == "collective"])
         self._legend()
         self._table()
@@ -163,7 +174,8 @@ class _Drawing:
     def _spell(self, entries: Sequence[Entry]) -> str:
         seconds = sum(one.seconds for one in entries)
         error = sum(one.seconds * one.error for one in entries) / seconds if seconds else 0.0
-        return spell(float(f"{seconds:.3g}"), seconds) + (f" ± {max(error, 0.01):.0%}" if error else "")
+        rounded = float(f"{seconds:.3g}")
+        return spell(rounded, rounded) + (f" ± {max(error, 0.01):.0%}" if error else "")
 
     def _table(self) -> None:
         """Write the table of letters, column by column, under its heading."""
@@ -228,6 +240,30 @@ class _Drawing:
         self._box(x, y, width, height, self._fill(bar, found), **extra)
         if bar.is_critical:
             self._box(x, y + height + 0.6, max(width, 1.2), 2.2, self.style.ink)
+
+    def _label_runs(self) -> None:
+        """Write the badge of a group once over bars in a row that have no room for it, on tracks of several groups."""
+        for run in self._list_runs():
+            badge = self.labels.badge(run[0])
+            left, right = self._x(run[0].start), max(self._x(bar.start) + self._width(bar) for bar in run)
+            width = self.labels.room(len(badge))
+            if badge and right - left >= width and not any(map(self.labels.text, run)):
+                y = self.rows[run[0].track] + (self.track - self.bar) / 2 + 1
+                fill, line = self.style.paper, self.looks[run[0].group or ""].line
+                extra = {"label": badge, "fontsize": f"{self.small:g}", "color": line, "penwidth": "0.6"}
+                self._box((left + right - width) / 2, y, width, self.bar - 2, fill, **extra)
+
+    def _list_runs(self) -> list[list[Bar]]:
+        """Return the bars in runs: those of one group on one track, each soon after the one before."""
+        runs: list[list[Bar]] = []
+        for bar in sorted(self.bars, key=lambda one: (one.track, one.start)):
+            last = runs[-1][-1] if runs else None
+            alike = last is not None and (last.track, last.group) == (bar.track, bar.group)
+            if last is not None and alike and self._x(bar.start) - self._x(last.end) < _NEAR:
+                runs[-1].append(bar)
+            else:
+                runs.append([bar])
+        return runs
 
     def _label_beside(self, bars: Sequence[Bar]) -> None:
         """Write the label of a collective that is too narrow for it to its right, where nothing else stands there."""

@@ -6,7 +6,7 @@ from textwrap import wrap
 
 from viz.figure import Figure
 from viz.labels import bold, small, text
-from viz.names import ELLIPSIS, elide, visible
+from viz.names import elide, visible
 from viz.shape import estimate_size
 from viz.style import Style
 
@@ -49,18 +49,20 @@ def _wrap_evenly(title: str, letters: int) -> list[str]:
 
 
 def wrap_lines(caption: str, limit: int, most: int = 0) -> list[str]:
-    """Break a caption as `_wrapped` does; where that takes more than `most` lines, what is in its middle gives way.
+    """Break a caption as `_wrapped` does; where that takes more than `most` lines, what is in its middle is left out.
 
     So it still says what the figure is of, and at its end what is not drawn, and who agrees.
 
     >>> wrap_lines("one · two · three · four", 15, 1), wrap_lines("one · two · three · four", 15)
-    (['one · … · four'], ['one · two', 'three · four'])
+    (['one · four'], ['one · two', 'three · four'])
+    >>> wrap_lines("one · a last part that is long", 15, 1)
+    ['one']
     """
     found, parts = _wrapped(caption, limit), caption.split(" · ")
-    for end in range(2, len(parts)):
+    for end in range(2, len(parts) + 1):
         if not most or len(found) <= most:
             break
-        found = _wrapped(" · ".join([parts[0], ELLIPSIS, *parts[end:]]), limit)
+        found = _wrapped(" · ".join([parts[0], *parts[end:]]), limit)
     return found
 
 

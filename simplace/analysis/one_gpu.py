@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import replace
 
 from simplace.analysis.schedule import Schedule
-from simplace.analysis.step_memory import StepMemory
+from simplace.analysis.step_memory import list_uses
 from simplace.analysis.time_sources import compare_errors
 from simplace.errors import SimplaceError
 from simplace.explain.waiting_findings import OneGpuStep
@@ -33,7 +33,7 @@ def try_one_gpu(schedule: Schedule) -> OneGpuStep | None:
         return None
     saves = 1 - alone.trace.makespan / schedule.trace.makespan
     error = (1 - saves) * compare_errors(schedule.errors, alone.errors)
-    is_sure = saves >= _LEAST and saves > error and StepMemory.of(alone).fits
+    is_sure = saves >= _LEAST and saves > error and all(use.runs_out < 0 for use in list_uses(alone))
     return OneGpuStep(devices.by_name[gpus[0]].short, saves, error) if is_sure else None
 
 

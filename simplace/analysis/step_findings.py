@@ -38,15 +38,31 @@ _ALIKE = 0.8  # of the ops of replicas are of the same types
 
 @answer_once
 def find_in_step(schedule: Schedule) -> tuple[Finding, ...]:
-    """Return the findings about a simulated step, the dearest first."""
+    """Return the findings about a simulated step, the dearest first.
+
+    The dearest about several GPUs tells whether one alone would be quicker, which takes another simulation.
+    """
+    return _find(schedule, waits=True)
+
+
+@answer_once
+def find_besides_waits(schedule: Schedule) -> tuple[Finding, ...]:
+    """Return the findings about a simulated step, the dearest first, but for what GPUs wait for."""
+    return _find(schedule, waits=False)
+
+
+def _find(schedule: Schedule, *, waits: bool) -> tuple[Finding, ...]:
     serial, loops = list(_find_serial_replicas(schedule)), list(_find_loops(schedule))
     found = [*_find_waits(schedule, serial, loops), *serial, *loops, *find_unused_work(schedule)]
-    return tuple(_compare_one_gpu(schedule, sorted(found, key=lambda one: -one.cost.seconds)))
+    found = _compare_one_gpu(schedule, sorted(found, key=lambda one: -one.cost.seconds), waits)
+    return tuple(one for one in found if waits or not isinstance(one, GpuWaits))
 
 
-def _compare_one_gpu(schedule: Schedule, found: list[Finding]) -> list[Finding]:
+def _compare_one_gpu(schedule: Schedule, found: list[Finding], waits: bool) -> list[Finding]:
     """Return findings of which the dearest about several GPUs tells whether one alone would be quicker."""
     for i, one in enumerate(found):
+        if isinstance(one, GpuWaits) and one.cause in _OF_SEVERAL and not waits:
+            return found
         if isinstance(one, SerialReplicas) or (isinstance(one, GpuWaits) and one.cause in _OF_SEVERAL):
             return [*found[:i], replace(one, alone=try_one_gpu(schedule)), *found[i + 1 :]]
     return found

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import fcntl
 import re
 import shlex
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 import pytest
@@ -76,8 +78,13 @@ def test_the_output_shown_is_the_output(command, blocks, run, tmp_path, kept, re
 
 
 def rewrite(page, head, old, new):
-    text = page.read_text(encoding="utf-8")
-    page.write_text(text.replace(f"{head}{old}```", f"{head}{new}\n```"), encoding="utf-8")
+    """Replace a block of a page; other processes of pytest may replace others of the same page meanwhile."""
+    with page.open("r+", encoding="utf-8", newline="\n") as file:
+        fcntl.flock(file, fcntl.LOCK_EX)
+        text = file.read()
+        file.seek(0)
+        file.write(text.replace(f"{head}{old}```", f"{head}{new}\n```"))
+        file.truncate()
 
 
 @pytest.mark.tf
@@ -104,6 +111,14 @@ def test_a_cut_stands_for_lines_left_out():
     assert matches("[...]\nc\nd", "a\nb\nc\nd")
     assert matches("a\n[...]", "a\nb")
     assert not matches("a\n[...]\nd", "a\nb\ne")
+
+
+def test_processes_that_rewrite_one_page_lose_nothing(tmp_path):
+    page, names = tmp_path / "page.md", [f"$ simplace {i}" for i in range(40)]
+    page.write_text("".join(f"```text\n{name}\nold\n```\n" for name in names), encoding="utf-8")
+    with ThreadPoolExecutor(8) as threads:  # each opens the page for itself, as processes do
+        list(threads.map(lambda name: rewrite(page, f"```text\n{name}\n", "old\n", "new"), names))
+    assert page.read_text(encoding="utf-8") == "".join(f"```text\n{name}\nnew\n```\n" for name in names)
 
 
 def test_links_of_the_readme_lead_somewhere():

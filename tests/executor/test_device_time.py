@@ -8,10 +8,11 @@ from simplace.analysis.schedule import Schedule, schedule_placement
 from simplace.costs.cost_model import Overheads
 from simplace.devices.device_set import local_devices
 from simplace.pipeline import place_program
-from simplace.views.text.verdict import device_time_table, round_shares, write_verdict
+from simplace.views.text.verdict import device_time_table, round_shares, write_brief_verdict, write_verdict
 from tests.executor.test_collective_runs import CONDITIONAL, REDUCE, SLOW_B
 from tests.executor.worlds import MS, Costs, run
 from tests.lowering.worlds import TABLE, session_program
+from tests.worlds import constant, node, place
 
 CHAIN = """
     x = Placeholder() @g0 {dtype=float}
@@ -129,3 +130,11 @@ def test_busy_is_what_the_devices_are_said_to_be_busy_elsewhere() -> None:
 @pytest.mark.parametrize("times", [[1, 1, 1], [5, 0, 0], [333, 333, 334, 1], [1, 999_999]])
 def test_rounded_shares_add_up(times: list[int]) -> None:
     assert sum(round_shares(times)) == 100
+
+
+def test_a_brief_verdict_counts_devices_where_their_names_are_many() -> None:
+    apart = [node(f"n{gpu}", "Neg", "a", device=f"/gpu:{gpu}") for gpu in (0, 2, 4, 6)]
+    done = schedule_placement(place(constant("a", (4,), "/cpu:0"), *apart, gpus=8), costs=Costs())
+    verdict, brief = write_verdict(done), write_brief_verdict(done)
+    assert verdict.startswith("GPU:0, GPU:2, GPU:4, GPU:6 busy 50%, each waits 50% for copies; GPU:1, GPU:3,")
+    assert brief == "4 GPUs busy 50%; 4 GPUs idle"

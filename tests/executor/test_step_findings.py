@@ -4,11 +4,15 @@ from __future__ import annotations
 
 from dataclasses import replace
 
+import pytest
+
+from simplace.analysis import step_findings
 from simplace.analysis.schedule import Schedule, schedule_placement
-from simplace.analysis.step_findings import find_in_step
+from simplace.analysis.step_findings import find_besides_waits, find_in_step
 from simplace.doctor.advice import advise_on_finding
 from simplace.explain.finding_lines import format_finding
 from simplace.program.program import NodeNotes
+from simplace.views.text.schedule_tables import list_warnings
 from simplace.views.text.verdict import write_verdict
 from tests.executor.worlds import Costs, run
 from tests.worlds import constant, node, place
@@ -59,6 +63,13 @@ def test_a_gpu_that_waits_for_copies() -> None:
         "gpu-waits: GPU:0 and GPU:1 each wait for copies during 71% of a simulated step, longest for A (a step takes "
         "71% ± 11% less with all of it on GPU:0): 5 ms"
     ]
+
+
+def test_without_waits_no_other_step_is_simulated(monkeypatch: pytest.MonkeyPatch) -> None:
+    waiting = run(COPIED, Costs(copies=5.0), inter_op=1)
+    monkeypatch.setattr(step_findings, "try_one_gpu", lambda _: pytest.fail("a second step is simulated"))
+    assert find_besides_waits(waiting) == ()
+    assert list_warnings(waiting) == []
 
 
 def test_what_takes_next_to_nothing_is_not_told() -> None:

@@ -31,9 +31,9 @@ def test_it_says_what_the_summary_says(opened: Open) -> None:
     assert page.browser.title == "model.py: where it runs and why"
     assert page.find("header .verdict").text == "agrees with TensorFlow 2.21.0: 15/15 nodes"
     assert [row.text for row in page.all("#panel-summary tbody tr")] == [
-        "C0 CPU:0 3 ≥ 512 B 2 copies, ?",
-        "G0 GPU:0 6 ? 2 copies, 512 B",
-        "G1 GPU:1 6 ? 2 copies, 512 B",
+        "C0 CPU:0 3 ≥ 512 B 2 copies, unknown size",
+        "G0 GPU:0 6 unknown size 2 copies, 512 B",
+        "G1 GPU:1 6 unknown size 2 copies, 512 B",
     ]
     assert [entry.text for entry in page.all("#legend > span")] == ["G0 GPU:0 6", "G1 GPU:1 6", "C0 CPU:0 3"]
 
@@ -269,7 +269,7 @@ def test_copies_are_ranked_by_decision_and_by_bytes(opened: Open) -> None:
     assert causes == [
         "512 B RQ 2 copies: It requested /gpu:0 and got GPU:0.",
         "512 B RQ 2 copies: It requested /gpu:1 and got GPU:1.",
-        "? B RQ 2 copies: It requested /cpu:0 and got CPU:0.",
+        "unknown size RQ 2 copies: It requested /cpu:0 and got CPU:0.",
     ]
     rows = [row.text.replace("\n", " ") for row in page.all("#panel-copies tbody tr")]
     assert len(rows) == 6

@@ -261,3 +261,25 @@ def test_no_line_between_devices_crosses_a_device_or_lies_on_another(opened: Ope
             if one[3] != other[3] and abs(one[0] - other[0]) < 1
             and min(one[2], other[2]) - max(one[1], other[1]) > 1
         ] == []  # fmt: skip
+
+
+# A CPU beside a GPU, another GPU below, and lines between them that cross.
+THREE = """
+  const boxes = [[1, 384, 150], [2, 328, 400], [3, 384, 150]].map(
+    ([item, width, height]) => ({ item, width, height, x: 0, y: 0 }));
+  const edges = [[1, 2], [2, 1], [1, 3], [2, 3], [3, 2]].map(([from, to]) => (
+    { from, to, count: 1, control: 0, copies: new Set([1, 2]), size: 4096, points: [] }));
+  arrangePlaces(boxes, edges, [], 1.5);
+  return edges.map((edge) => [edge.points, edge.labelAt, textWidth(edgeLabel(edge), 12, 600) / 2 + 4]);"""
+
+
+def test_the_label_of_a_copy_stands_where_no_other_line_runs_down(opened: Open) -> None:
+    lines = opened(worlds.towers()).run(THREE)
+    for i, (_, label, half) in enumerate(lines):
+        others = [pair for j, (points, *_) in enumerate(lines) if j != i for pair in pairwise(points)]
+        assert [
+            (a, b)
+            for a, b in others
+            if a["x"] == b["x"] and abs(a["x"] - label["x"]) < half
+            and min(a["y"], b["y"]) < label["y"] < max(a["y"], b["y"])
+        ] == []  # fmt: skip

@@ -57,6 +57,15 @@ def test_edges_of_several_kinds_are_labelled_and_members_tied_alike_share_a_box_
     assert whole.title == "5 ops must share a device, GPU:0"
 
 
+def test_members_that_request_several_devices_share_a_box_where_there_is_no_room() -> None:
+    asking = (tied(f"n{gpu}", "Neg", "a")[:-1] + f' device: "/device:GPU:{gpu}" }}' for gpu in range(3))
+    placed = Placed(place(*variables(1), *asking, constant("a", (2,), "/cpu:0"), gpus=3))
+    whole, small = (colocation_figure(placed, limit) for limit in (5, 3))
+    asked = [("Neg", f"n{gpu}") for gpu in range(3)]
+    assert [(one.label, one.sublabel) for one in whole.nodes][2:] == asked
+    assert [(one.label, one.sublabel) for one in small.nodes][2:] == [("Neg ×3", "requests GPU:0 … GPU:2")]
+
+
 def test_without_a_group_all_devices_are_drawn_with_what_is_placed_for_itself() -> None:
     figure = colocation_figure(Placed(place(constant("a", (2,)), node("b", "Neg", "a"))))
     assert figure.title == "No op must share a device with another"

@@ -127,3 +127,12 @@ def test_what_is_copied_counts_for_what_made_it() -> None:
     on_gpu = memory_chart(schedule).areas[-1]
     assert on_gpu.bands[0].title == "net"
     assert on_gpu.notes == ("largest tensor: copy of w/read 4 KiB",)
+
+
+def test_what_holds_nothing_at_the_peak_says_what_else_it_holds() -> None:
+    schedule = simulate(
+        constant("a", (256,), "/cpu:0"), constant("large", (4096,), "/cpu:0"), node("one/b", "Neg", "a"),
+        node("two/shape", "Shape", "one/b"), node("two/c", "Neg", "large", "^two/shape"), gpus=0,
+    )  # fmt: skip
+    (area,) = memory_chart(schedule).areas
+    assert list_notes(area.bands) == [("input, constants", "17 KiB"), ("one", "else 1 KiB"), ("two", "16 KiB")]

@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as some
 
-from viz import FigureError, render
+from viz import FigureError, Group, render
 from viz.bar_labels import BarLabels
 from viz.gantt import Bar, Gantt, Track
 from viz.gantt_drawing import merged, to_dot
@@ -124,3 +124,34 @@ def test_print_has_no_title_but_what_is_left_out() -> None:
 def test_more_is_written_where_it_has_room() -> None:
     bars = [Bar(0, 0, 9, "MatMul", more="A MatMul"), Bar(0, 9, 12, "MatMul", more="A MatMul")]
     assert list_texts(bars, 12) == (["A MatMul", "MatMul"], [])
+
+
+SHARED = (
+    Bar(0, 0, 4, "Conv2D", "g1", "launch"), Bar(0, 4, 5, "Conv2D", "g1", "launch"),
+    Bar(0, 5, 7, "Relu", "g2", "launch"), Bar(1, 0, 1, "Conv2D", "g1"),
+)  # fmt: skip
+GPUS = tuple(Group(f"g{i}", f"GPU:{i}", kind="GPU", index=i, badge="abc"[i]) for i in range(3))
+
+
+def test_on_a_track_of_several_groups_a_bar_has_the_badge_of_its_own() -> None:
+    labels = BarLabels(SHARED, lambda bar: (bar.end - bar.start) * 13, 8, {"g1": "1", "g2": "2"})
+    assert [labels.text(bar) for bar in SHARED] == ["1: Conv2D", "1", "2a", "b"]
+
+
+def test_bars_without_room_for_a_badge_share_one() -> None:
+    def count_badges(end: float) -> Counter[str]:
+        short = tuple(Bar(0, i, i + 1, "Neg", f"g{i // 20}", "launch") for i in range(60))
+        chart = Gantt(tracks=(Track("thread"),), bars=short, groups=GPUS, end=end)
+        return Counter(re.findall(r"\blabel=([abc])[ \]]", to_dot(chart)))
+
+    in_legend = {"a": 1, "b": 1, "c": 1}
+    assert count_badges(300) == {"a": 2, "b": 2, "c": 2}
+    assert count_badges(30_000) == in_legend, "three bars of a few points have no room"
+
+
+def test_without_rows_for_owners_all_labels_of_an_owner_name_it_where_one_must() -> None:
+    tracks = [Track(f"thread {i}", "process") for i in range(2)]
+    tracks += [Track(label, f"GPU:{i}") for i in range(9) for label in ("compute", "to host", *["from host"] * (i < 1))]
+    bars = tuple(Bar(i, 0, 1, f"op{i}") for i in range(len(tracks)))
+    dot = to_dot(Gantt("t", "", tuple(tracks), bars), STYLES["slide"])
+    assert [text in dot for text in ('"thread 1\\l"', '"GPU:0 from host\\l"', '"GPU:0\\l"')] == [True, True, False]

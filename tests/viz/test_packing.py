@@ -15,7 +15,7 @@ from viz.packing.measured_parts import MeasuredParts
 from viz.packing.packed_page import _rate
 from viz.packing.packing import measure_empty, pack_parts
 from viz.packing.parts import Device, Parts, Wire
-from viz.packing.plans import list_plans
+from viz.packing.plans import Plan, list_plans
 from viz.packing.rows import RowLayout
 from viz.packing.wiring import Wiring
 from viz.style import STYLES
@@ -180,3 +180,11 @@ def test_text_below_what_a_slide_shows_counts_more_than_an_empty_place() -> None
     measured = MeasuredParts(sizes, (((), (0.0, 0.0)),), (), 0.0)
     legible, small = (_rate(measured, STYLES["slide"], size) for size in ((80, 40), (160, 90)))
     assert small > 4 * legible
+
+
+@pytest.mark.parametrize(("width", "tag", "strips"), [(40, 12, 1), (20, 30, 2)])
+def test_tags_between_two_rows_share_a_strip_where_that_makes_no_row_wider(width: int, tag: int, strips: int) -> None:
+    devices = tuple(Device(name, (9, 5), {f"{name}0": (width, 6)}) for name in "abc")
+    wires = tuple(Wire(*ends, (tag, 6)) for ends in (("a0", "c0"), ("b0", "c0"), ("c0", "a0"), ("a0", "b0")))
+    found = RowLayout(Parts(devices, wires), Plan(((0, 1), (2,)), (True, True))).place()
+    assert len({found.tags[place].top for place in range(3)}) == strips

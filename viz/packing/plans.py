@@ -14,10 +14,14 @@ _TURNED_ROWS = 3  # rows of devices: of so many, each may have a direction of it
 
 @dataclass(frozen=True, slots=True)
 class Plan:
-    """Choose a layout: the devices of each row, and whether the boxes of a row follow each other downwards."""
+    """Choose a layout: the devices of each row, and whether the boxes of a row follow each other downwards.
+
+    `widens` says that rows may become wider, so that all tags between two of them are in one strip.
+    """
 
     rows: tuple[tuple[int, ...], ...]
     down: tuple[bool, ...]
+    widens: bool = False
 
 
 def list_plans(parts: Parts) -> Iterator[Plan]:
@@ -29,8 +33,8 @@ def list_plans(parts: Parts) -> Iterator[Plan]:
         if not _keeps_frames(parts, rows):
             continue
         one = [(True,) * len(rows), (False,) * len(rows)]
-        yield from (Plan(rows, down) for down in
-                    (product((True, False), repeat=len(rows)) if len(rows) <= _TURNED_ROWS else one))  # fmt: skip
+        turned = list(product((True, False), repeat=len(rows)) if len(rows) <= _TURNED_ROWS else one)
+        yield from (Plan(rows, down, widens) for widens in (False, True)[: len(rows)] for down in turned)
 
 
 def _cut(first: int, count: int, rows: int) -> tuple[tuple[int, ...], ...]:

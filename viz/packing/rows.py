@@ -69,7 +69,7 @@ class RowLayout:
         self._join_strips(number)
 
     def _join_strips(self, number: Mapping[str, int]) -> None:
-        """Put all tags between two rows in one strip, where no row becomes wider than the widest."""
+        """Put all tags between two rows in one strip, where no row becomes wider than the widest, or all may."""
         widest = max(map(self._measure_width, self.plan.rows), default=0)
         for upper, lower in pairwise(self.plan.rows):
             for row, other, side, goal in ((upper, lower, *_STRIPS[::-1]), (lower, upper, *_STRIPS)):
@@ -80,7 +80,7 @@ class RowLayout:
                 before = {j: list(self.cells[j].tags[goal]) for j in other}
                 for (_, place), j in zip(moved, ends, strict=True):
                     self.cells[j].tags[goal].append(place)
-                if self._measure_width(other) <= widest:
+                if self.plan.widens or self._measure_width(other) <= widest:
                     for i in row:
                         self.cells[i].tags[side] = []
                     break

@@ -84,7 +84,7 @@ class Copies {
     const known = copies.filter((copy) => size[copy] >= 0);
     const sum = bytes(known.reduce((total, copy) => total + size[copy], 0));
     if (known.length === copies.length) return sum;
-    return known.some((copy) => slot[copy] !== CONTROL) ? `≥ ${sum}` : "? B";
+    return known.some((copy) => slot[copy] !== CONTROL) ? `≥ ${sum}` : "unknown size";
   }
 
   #table(copies) {

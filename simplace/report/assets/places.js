@@ -96,6 +96,7 @@ class Rows {
       else this.#drawBands(route);
       route.edge.isStraight = true;
     }
+    for (const { edge, alley } of this.routes) if (!alley && !edge.arm) this.#clearLabel(edge);
     for (const bar of this.bars) bar.arms = this.arms.filter((arm) => arm.arm === bar);
   }
 
@@ -122,6 +123,20 @@ class Rows {
     edge.labelAt = { x: (left.x + right.x) / 2, y: right.y };
   }
 
+  /** Move a label along its line to the nearest place where no other line runs down through it, if there is one. */
+  #clearLabel(edge) {
+    const [left, right] = [edge.points.at(-3).x, edge.points.at(-2).x].sort((one, other) => one - other);
+    const half = textWidth(edgeLabel(edge), 12, 600) / 2 + 8;
+    const { x, y } = edge.labelAt;
+    const crossing = this.routes.filter((route) => route.edge !== edge).flatMap((route) => piecesDown(route.edge.points))
+      .filter(({ top, bottom }) => top < y + 8 && bottom > y - 8).map((piece) => piece.x);
+    const isFree = (at) => crossing.every((other) => Math.abs(other - at) > half);
+    const places = [x, ...crossing.flatMap((other) => [other - half - 1, other + half + 1])]
+      .filter((at) => at === x || (at - half >= left && at + half <= right));
+    const free = places.filter(isFree).sort((one, other) => Math.abs(one - x) - Math.abs(other - x));
+    if (free.length) edge.labelAt.x = free[0];
+  }
+
   #dockAt({ box }, { key, number, side }) {
     const count = this.docks.get(key);
     // Lines that enter at the top stand between those that leave boxes of the same width above at the bottom.
@@ -138,6 +153,12 @@ class Rows {
     this.taken.push(at);
     return at;
   }
+}
+
+/** Return the pieces of a line that run down or up. */
+function piecesDown(points) {
+  return points.slice(1).flatMap((point, i) => (point.x === points[i].x
+    ? [{ x: point.x, top: Math.min(point.y, points[i].y), bottom: Math.max(point.y, points[i].y) }] : []));
 }
 
 /** Sum collectives up by kind and devices: those that copies make are drawn as these. */
@@ -163,7 +184,7 @@ function collectiveBars(program, tree) {
   return collectiveVolumes(program).map((volume, i) => {
     const types = new Set(volume.devices.map((device) => program.deviceSign(device).label.replace(/:\d+$/, "")));
     const each = types.size === 1 ? [...types][0] : "device";
-    const amount = volume.isKnown || volume.size ? `${volume.isKnown ? "" : "≥ "}${bytes(volume.size)}` : "?";
+    const amount = volume.isKnown || volume.size ? `${volume.isKnown ? "" : "≥ "}${bytes(volume.size)}` : "unknown size";
     const places = new Set(volume.nodes.map((node) => tree.path(tree.itemOf[node])[0]));
     return {
       item: -1 - i, volume, places: [...places], x: 0, y: 0, width: 1, height: BAR_HEIGHT,

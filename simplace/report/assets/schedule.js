@@ -5,6 +5,8 @@ const TRACK = 22;
 const AXIS = 24;
 const NAMES = 190; // pixels for the tracks' names at most
 const LONGEST = 30; // events of the critical path that are listed
+const NAMED = 46; // pixels from which on a bar has its name
+const [BADGE, NEAR] = [22, 4]; // pixels that a device's letters take, and between bars that share them
 const NOTES = 4; // that are shown before the rest folds away
 
 class ScheduleView {
@@ -131,6 +133,7 @@ class ScheduleView {
     this.styles = new Map();
     const css = getComputedStyle(document.documentElement);
     this.ink = css.getPropertyValue("--ink");
+    this.paper = css.getPropertyValue("--paper");
     this.rule = css.getPropertyValue("--rule");
     this.edge = css.getPropertyValue("--edge");
     pen.font = `11px ${css.fontFamily}`;
@@ -174,16 +177,41 @@ class ScheduleView {
     const { spans, view } = this;
     const { critical } = this.program.schedule;
     const drawnTo = [-1, -1]; // what is critical is not hidden by what is not
+    const shown = [];
     for (let at = spans.firstAfter(track, view.from); at < spans.firsts[track + 1] && spans.start[at] <= view.to; at += 1) {
       if (spans.end(at) < view.from) continue;
       const [left, right] = [this.#x(spans.start[at], width), this.#x(spans.end(at), width)];
       if (right < drawnTo[critical[at]] + 0.5) continue;
       drawnTo[critical[at]] = right;
-      this.#bar(pen, spans.at(at), left, Math.max(right - left, 0.7));
+      shown.push({ span: spans.at(at), x: left, width: Math.max(right - left, 0.7) });
+    }
+    const isShared = new Set(shown.map(({ span }) => this.#device(span))).size > 1;
+    for (const { span, x, width: wide } of shown) this.#bar(pen, span, x, wide, isShared);
+    if (isShared) this.#badges(pen, shown);
+  }
+
+  /** Write the letters of a device once over bars in a row that have no text, on a track with bars of several devices. */
+  #badges(pen, shown) {
+    const runs = [];
+    for (const { span, x, width } of shown) {
+      const [device, run] = [this.#device(span), runs.at(-1)];
+      if (run?.device === device && x - run.right < NEAR) Object.assign(run, { right: x + width, isNamed: run.isNamed || width >= NAMED });
+      else runs.push({ device, left: x, right: x + width, isNamed: width >= NAMED, track: span.track });
+    }
+    for (const { device, left, right, isNamed, track } of runs) {
+      const { letters } = this.program.deviceSign(device);
+      if (isNamed || !letters || right - left < BADGE) continue;
+      const [x, y] = [(left + right) / 2, AXIS + track * TRACK + 3];
+      pen.fillStyle = this.paper;
+      pen.fillRect(x - BADGE / 2 + 1, y + 1, BADGE - 2, TRACK - 8);
+      pen.fillStyle = this.ink;
+      pen.textAlign = "center";
+      pen.fillText(letters, x, y + (TRACK - 6) / 2 + 1);
+      pen.textAlign = "start";
     }
   }
 
-  #bar(pen, span, x, width) {
+  #bar(pen, span, x, width, isShared) {
     const isCollective = span.kind === "collective"; // its bars on neighbouring tracks touch: they are one transfer
     const [y, height] = isCollective ? [AXIS + span.track * TRACK, TRACK] : [AXIS + span.track * TRACK + 3, TRACK - 6];
     const style = isCollective ? { fill: this.edge, line: this.edge } : this.#style(this.#device(span));
@@ -195,10 +223,11 @@ class ScheduleView {
     pen.lineWidth = span.critical ? 1.8 : 0.6;
     pen.strokeRect(x + 0.5, y + 0.5, width - 1, height - 1);
     pen.lineWidth = 1;
-    if (width < 46) return;
+    if (width < NAMED) return;
     pen.fillStyle = isCollective ? this.ink : "#14171c";
-    const name = this.#name(span);
-    pen.fillText(fit(visible(name.slice(name.lastIndexOf("/") + 1) || name), width - 8, 11), x + 4, y + height / 2 + 1);
+    const [name, { letters }] = [this.#name(span), this.program.deviceSign(this.#device(span))];
+    const own = visible(name.slice(name.lastIndexOf("/") + 1) || name);
+    pen.fillText(fit(isShared && letters ? `${letters} ${own}` : own, width - 8, 11), x + 4, y + height / 2 + 1);
   }
 
   #style(device) {

@@ -40,7 +40,7 @@ function plural(count, noun) {
 
 /** Spell a number of bytes; a negative one is unknown. */
 function bytes(count) {
-  if (count < 0) return "? B";
+  if (count < 0) return "unknown size";
   const units = ["B", "KiB", "MiB", "GiB"];
   let unit = 0;
   while (count >= 1024 && unit < units.length - 1) { count /= 1024; unit += 1; }

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections import Counter
 from dataclasses import dataclass
 
+from simplace.devices.device_ranges import fold_names
 from simplace.explain import reasons as why
 from simplace.explain.sentences import DECIDED_BY
 from simplace.graph.op_kinds import VARIABLE_HANDLE, is_arg
@@ -36,8 +37,9 @@ def colocation_figure(placed: Placed, limit: int = 40) -> Figure:
     """Return the figure of the groups of two nodes or more, the largest first, in at most `limit` boxes.
 
     Members of one op are drawn as one box where they are several, groups of the same ops on the same device as one.
-    Where the largest group takes more boxes, members with the same colocation edges share one. Without any group, it
-    has the devices with their ops, each of which is placed for itself.
+    Those of one op share it even if they request different devices where the largest group takes more boxes, then all
+    members with the same colocation edges. Without any group, the figure has the devices with their ops, each of which
+    is placed for itself.
     """
     placement = placed.placement
     families = _merge_like_groups(placement)
@@ -97,8 +99,9 @@ def _split_members(placement: Placement, root: int) -> tuple[tuple[int, ...], ..
 
 
 def _choose_largest(placement: Placement, families: list[_Family], limit: int) -> list[_Family]:
-    if len(families[0].parts) > limit:
-        families = [_join_tied_alike(placement, family) for family in families]
+    for of_one_op in (True, False):
+        if len(families[0].parts) > limit:
+            families = [_join_tied_alike(placement, family, of_one_op) for family in families]
     shown: list[_Family] = []
     boxes = 0
     for family in families:
@@ -109,15 +112,15 @@ def _choose_largest(placement: Placement, families: list[_Family], limit: int) -
     return shown
 
 
-def _join_tied_alike(placement: Placement, family: _Family) -> _Family:
-    """Return a family whose parts that are tied to the same others, in the same ways, are one; requests keep apart."""
+def _join_tied_alike(placement: Placement, family: _Family, of_one_op: bool) -> _Family:
+    """Return a family whose parts that are tied to the same others, in the same ways, are one: of one op, or of any."""
     ties: dict[int, set[tuple[int, str]]] = {part[0]: set() for part in family.parts}
     for one, other, kind in _find_ties(placement, family):
         ties[one].add((other, kind))
         ties[other].add((one, kind))
     joined: dict[tuple[object, ...], tuple[int, ...]] = {}
     for part in family.parts:
-        key = (placement.graph.requested[part[0]], frozenset(ties[part[0]]))
+        key = (placement.graph.ops[part[0]] if of_one_op else "", frozenset(ties[part[0]]))
         joined[key] = (*joined.get(key, ()), *part)
     return _Family(family.roots, tuple(joined.values()))
 
@@ -188,8 +191,8 @@ def _draw_nodes(placement: Placement, family: _Family, group: str) -> list[Node]
     details = fit_all([_write_detail(placement, part) for part in family.parts], _WIDE)
     nodes = []
     for part, detail in zip(family.parts, details, strict=True):
-        asked = graph.requested[part[0]].rpartition("/device:")[2]
-        requests = f"requests {asked}" if asked else ""
+        asked = dict.fromkeys(graph.requested[node].rpartition("/device:")[2] for node in part)
+        requests = f"requests {', '.join(fold_names(filter(None, asked)))}" if any(asked) else ""
         kind: NodeKind = "variable" if _is_handle(graph.ops[part[0]]) else "op"
         nodes.append(
             Node(str(part[0]), _write_label(placement, part), detail or requests, group, kind, tooltip=requests)

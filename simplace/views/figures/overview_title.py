@@ -16,7 +16,7 @@ from simplace.views.figures.granted_requests import was_granted
 from simplace.views.figures.step_parts import StepPart
 from simplace.views.text.quantities import format_count
 from simplace.views.text.tables import shorten_device
-from simplace.views.text.traffic_phrases import format_volume
+from simplace.views.text.traffic_phrases import format_sent
 
 _ALIKE = 0.8  # of the ops of a device: with so many in common, devices do the same
 _LISTED = 3  # devices that are listed by name
@@ -89,7 +89,7 @@ def _tell_sent(placed: Placed) -> str:
     parts = [f"{one.kind} ×{one.volume.count:,}" for one in traffic.collectives if not one.is_copied]
     copies = traffic.copies
     if copies.count:
-        parts.append(f"{format_count(copies.count, 'copy')}, {format_volume(copies)} per step")
+        parts.append(format_sent("copy", copies))
     return ", ".join(parts) or "nothing is copied"
 
 

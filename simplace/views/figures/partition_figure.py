@@ -24,7 +24,7 @@ from simplace.views.figures.placement_figure import (
     what_is_copied,
 )
 from simplace.views.text import quantities
-from simplace.views.text.traffic_phrases import format_volume, list_traffic
+from simplace.views.text.traffic_phrases import format_sent, list_traffic
 from viz import Edge, EdgeKind, Figure, Node
 from viz.shortening import fit_all
 
@@ -107,7 +107,7 @@ def _write_title(placed: Placed, alike: Alike) -> str:
         return write_message(placed)
     copies = placed.traffic.copies
     found = quantities.format_count(len(alike.stands_for), "subgraph")
-    sent = f"{quantities.format_count(copies.count, 'tensor')}, {format_volume(copies)} per step, by _Send and _Recv"
+    sent = f"{format_sent('tensor', copies)}, by _Send and _Recv"
     return f"{found}: {sent}" if copies.count else f"{found}: no tensor is sent"
 
 

@@ -31,7 +31,7 @@ _KINDS: dict[str, BarKind] = {
 }  # fmt: skip
 
 
-_BADGES = 3  # devices of a type from which on their copies have numbers: their colours are hard to tell apart
+_BADGES = 2  # devices of a type from which on what threads and links do for them has their number
 
 
 def draw_timeline(schedule: Schedule) -> Gantt:

@@ -25,12 +25,12 @@ def format_total_bytes(sizes: list[int | None]) -> str:
     """Return a sum of sizes, "≥" before it where some are unknown.
 
     >>> [format_total_bytes(sizes) for sizes in ([1024, 1024], [1024, None], [None], [])]
-    ['2 KiB', '≥ 1 KiB', '?', '0 B']
+    ['2 KiB', '≥ 1 KiB', 'unknown size', '0 B']
     """
     known = [one for one in sizes if one is not None]
     if len(known) == len(sizes):
         return format_bytes(sum(known))
-    return f"≥ {format_bytes(sum(known))}" if known else "?"
+    return f"≥ {format_bytes(sum(known))}" if known else "unknown size"
 
 
 def format_shape(dims: Shape) -> str:

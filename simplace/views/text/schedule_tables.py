@@ -8,12 +8,11 @@ from collections.abc import Sequence
 from simplace.analysis.memory import Held, MemoryUse
 from simplace.analysis.part_names import name_part
 from simplace.analysis.schedule import Schedule
-from simplace.analysis.step_findings import find_in_step
+from simplace.analysis.step_findings import find_besides_waits
 from simplace.analysis.time_sources import find_cost, find_source, share_sources
 from simplace.costs.estimate import Assumption
 from simplace.costs.loop_trips import Loop
 from simplace.executor.control_flow import Branch
-from simplace.explain.waiting_findings import GpuWaits
 from simplace.views.text.alike_rows import join_alike_rows
 from simplace.views.text.cost_sentences import (
     describe_bound,
@@ -206,7 +205,7 @@ def _list_missing_members(schedule: Schedule) -> list[str]:
 
 def list_warnings(schedule: Schedule) -> list[str]:
     """Return what goes wrong: memory that runs out, unordered writes, and what devices wait for without need."""
-    lines = [describe_finding(one) for one in find_in_step(schedule) if not isinstance(one, GpuWaits)]
+    lines = [describe_finding(one) for one in find_besides_waits(schedule)]
     lines += [_runs_out(schedule, use) for use in schedule.memory if use.runs_out >= 0]
     lines += _list_missing_members(schedule)
     names = schedule.placed.graph.names

@@ -42,7 +42,7 @@ def describe_collectives(found: CollectiveVolume) -> str:
     >>> describe_collectives(CollectiveVolume("all-reduce", gpus, 2, Volume(53, 9 << 20, 0), False, 0))
     'all-reduce ×53, 9 MiB per GPU'
     >>> describe_collectives(CollectiveVolume("all-gather", gpus, 4, Volume(1, 0, 1), True, 6))
-    'all-gather ×1, ? per GPU (2 of 4 members are here; by 6 of the copies)'
+    'all-gather ×1, unknown size per GPU (2 of 4 members are here; by 6 of the copies)'
     """
     each = name_member(found.devices)
     said = [f"{len(found.devices)} of {found.participants} members are here"] * (
@@ -56,10 +56,21 @@ def format_volume(volume: Volume) -> str:
     """Return the bytes of transfers, "≥" before them where some are unknown.
 
     >>> format_volume(Volume(2, 8, 1)), format_volume(Volume(1, 0, 1))
-    ('≥ 8 B', '?')
+    ('≥ 8 B', 'unknown size')
     """
     known = [volume.size] * (volume.count > volume.unknown)
     return quantities.format_total_bytes([*known, *[None] * min(volume.unknown, 1)])
+
+
+def format_sent(what: str, volume: Volume) -> str:
+    """Return how many transfers a step has, and their bytes.
+
+    >>> format_sent("copy", Volume(2, 8, 1)), format_sent("tensor", Volume(1, 0, 1))
+    ('2 copies, ≥ 8 B per step', '1 tensor of unknown size per step')
+    """
+    count = quantities.format_count(volume.count, what)
+    size = f" of {format_volume(volume)}" if volume.unknown == volume.count else f", {format_volume(volume)}"
+    return f"{count}{size} per step"
 
 
 def name_member(devices: Sequence[str]) -> str:

@@ -9,9 +9,9 @@ from typing import TYPE_CHECKING
 from simplace.analysis.device_time import CAUSES, Cause, DeviceTime
 from simplace.analysis.part_names import name_copied, name_part
 from simplace.analysis.schedule import Schedule
+from simplace.devices.device_ranges import fold_names
 from simplace.views.text.cost_sentences import format_makespan, format_uncertain
 from simplace.views.text.quantities import format_bytes, format_count
-from simplace.views.text.traffic_phrases import join_devices
 from viz import Column, Table
 from viz.names import visible
 
@@ -23,21 +23,33 @@ HEADINGS: Mapping[Cause, str] = {
     "devices": "other devices",
 }  # fmt: skip
 _BRIEF = 2  # groups of devices that a brief verdict tells of
+_LISTED = 3  # names, or first and last ones of several, that it lists of a group: more devices are counted
 _SMALL = 0.1  # of a step: shorter waits of a busy device are not told
 
 
 def write_verdict(schedule: Schedule) -> str:
     """Return in one line how busy each device is, and what it waits for; the CPU's only where nothing else works."""
-    return "; ".join(_describe_group(schedule, group) for group in _list_groups(schedule))
+    return "; ".join(_describe_group(schedule, group, _name_group(schedule, group)) for group in _list_groups(schedule))
 
 
 def write_brief_verdict(schedule: Schedule) -> str:
     """Return the verdict without its evidence, such as "GPU:0 busy 16%, launch-bound", of the first devices alike."""
     said = [
-        re.split(r": |, waits|, each waits \d| during|, longest", _describe_group(schedule, group))[0]
+        re.split(r": |, waits|, each waits \d| during|, longest", _describe_group(schedule, group, names))[0]
         for group in _list_groups(schedule)
+        for names in [_name_group(schedule, group, _LISTED)]
     ]
     return "; ".join([*said[:_BRIEF], *(["…"] if len(said) > _BRIEF else [])])
+
+
+def _name_group(schedule: Schedule, group: Sequence[DeviceTime], most: int | None = None) -> str:
+    """Return the names of devices; how many they are where that takes more than `most` names."""
+    devices = [schedule.placed.devices.by_name[one.device] for one in group]
+    names = fold_names(device.short for device in devices)
+    if most is None or len(names) <= most:
+        return ", ".join(names)
+    types = {device.type for device in devices}
+    return format_count(len(devices), types.pop() if len(types) == 1 else "device")
 
 
 def _list_groups(schedule: Schedule) -> list[list[DeviceTime]]:
@@ -93,10 +105,9 @@ def round_shares(times: Sequence[int]) -> list[int]:
     return shares
 
 
-def _describe_group(schedule: Schedule, group: Sequence[DeviceTime]) -> str:
-    """Return what holds for devices that are busy and wait alike."""
+def _describe_group(schedule: Schedule, group: Sequence[DeviceTime], names: str) -> str:
+    """Return what holds for devices that are busy and wait alike, and are called `names`."""
     first, cause = group[0], group[0].main_cause
-    names = join_devices(schedule.placed.devices, [one.device for one in group])
     if first.is_idle:
         has_ops = any(node.device == first.device for node in schedule.estimated.graph.nodes if node.role == "op")
         them = "it" if len(group) == 1 else "them"
