@@ -224,6 +224,27 @@ def test_what_walks_of_a_function_call_is_compared_wherever_it_computes(write) -
     assert result.agrees
 
 
+def test_without_gpus_a_function_that_walks_through_a_dataset_is_computed_as_it_is(write) -> None:
+    write("""\
+        import tensorflow as tf
+        def add_up(n):
+            found = tf.constant(0, tf.int64)
+            for each in tf.data.Dataset.range(n + 1).map(lambda x: x + 1).batch(2):
+                found += tf.reduce_sum(each)
+            return found
+        @tf.function
+        def total():
+            found = tf.constant(0, tf.int64)
+            for each in tf.data.Dataset.range(3).map(add_up):
+                found += each
+            return found
+        assert total().numpy() == 10
+    """)
+    result = simplace.check("model.py", "cpu:1")
+    assert {placed.agreement is None for placed in result} == {False}
+    assert (result.agrees, result.failure, result.coverage.missing) == (True, None, ())
+
+
 EVERY_OP = """\
     import tensorflow as tf
     v = tf.Variable(2.0)

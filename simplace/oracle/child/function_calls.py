@@ -170,7 +170,7 @@ class FunctionCalls:
         if self._is_compiled(kind.function):
             return self._run_compiled(kind, inputs, call)
         attempt = self._place(kind, inputs, call)
-        if attempt.is_placed_only and not self._computes_on_gpu(kind):
+        if attempt.is_placed_only and not (self._emulate and self._computes_on_gpu(kind)):
             self._real.add(kind)
             attempt = self._compute_here(kind, inputs, call)
         return self._values(kind, inputs, attempt)
