@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from typing import TYPE_CHECKING
 
 from simplace.api.simulated_step import is_left_out, simulate_largest
@@ -11,6 +12,7 @@ from simplace.result import Result
 if TYPE_CHECKING:
     from simplace.analysis.schedule import Schedule
     from simplace.executor.step_options import StepOptions
+    from simplace.explain.finding import Finding
 
 
 def judge_step(result: Result, *, only_cheap: bool = False, lists_findings: bool = False) -> str:
@@ -52,6 +54,19 @@ def _describe_left_out(result: Result) -> str:
         f"no step of {name} is simulated here, since it is large or has long loops: simplace schedule does, and says "
         "what its devices wait for"
     )
+
+
+def may_gain(result: Result, findings: Iterable[Finding]) -> bool:
+    """Return whether a step can be timed, and costs what a finding tells, leaves a GPU idle, or waits for its input."""
+    from simplace.explain.finding import NO_COST
+    from simplace.explain.findings import IdleGpu
+
+    try:
+        if simulate_largest(result) is None:
+            return False
+    except SimplaceError:  # `judge_step` says why
+        return False
+    return any(one.cost != NO_COST or isinstance(one, IdleGpu) for one in findings) or is_input_slow(result)
 
 
 def is_input_slow(result: Result) -> bool:

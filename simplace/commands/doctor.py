@@ -37,8 +37,7 @@ def _check_computer(options: argparse.Namespace) -> int:
 
 def _examine_target(options: argparse.Namespace) -> int:
     from simplace.api import place
-    from simplace.api.judged_step import is_input_slow, judge_step
-    from simplace.explain.finding import NO_COST
+    from simplace.api.judged_step import judge_step, may_gain
     from simplace.exports.finding_verdicts import list_verdicts
     from simplace.importers.target import parse_target
     from simplace.views.text.doctor_report import doctor_report
@@ -55,9 +54,7 @@ def _examine_target(options: argparse.Namespace) -> int:
     verdict = judge_step(result)
     if verdict:
         output.print_text(f"\n{verdict}")
-    has_cost = any(finding.cost != NO_COST for finding in findings)
-    is_script = parse_target(options.target).kind == "script"
-    if is_script and (has_cost or is_input_slow(result)):
+    if parse_target(options.target).kind == "script" and may_gain(result, findings):
         machine = f" --devices {options.devices}" if options.devices else ""
         output.print_text(f"\nwhat to change: simplace suggest {options.target}{machine} tries changes, and times them")
     found = list_verdicts(findings)
