@@ -16,6 +16,7 @@ from dataclasses import dataclass
 from simplace.suggestions.source_file import SourceFile
 
 _LOSS = re.compile(r"(^|\.)losses\.[A-Z]\w*$")
+_LAYER = re.compile(r"(^|\.)(layers\.[A-Z]\w*|Input)$")
 _OPTIMIZER = re.compile(r"(^|\.)optimizers\.[A-Z]\w*$")
 _BLOCKS = ("body", "orelse", "finalbody")
 _MEAN = "reduce_mean"
@@ -127,6 +128,7 @@ class _StepReader:
             is_mean = update.is_mean or (bool(_LOSS.search(loss_maker)) and not _reduces(before[loss]))
             if _OPTIMIZER.search(made.get(update.optimizer, (0, ""))[1]) and is_mean:
                 touched = [i for i, one in enumerate(before) if made.keys() & self._list_names(one) and _runs(one)]
+                touched += self._list_layers(before, {i for i, _ in made.values()})
                 return tuple(before[self._find_first(before, update, touched) : max(touched) + 1])
         return ()
 
@@ -168,6 +170,20 @@ class _StepReader:
         if self._name(update.variables.value) != self._own or not self._own:
             return min(touched)
         return next(i for i, one in enumerate(before) if not isinstance(one, ast.Expr))
+
+    def _list_layers(self, before: Sequence[ast.stmt], makers: set[int]) -> set[int]:
+        """Number the statements that make layers, and call them, which what some statements make consists of."""
+        calling = {i: one for i, one in enumerate(before) if isinstance(one, ast.Assign) and self._calls_layer(one)}
+        found, names = set[int](), {name for i in makers for name in self._list_names(before[i])}
+        while new := {i for i, one in calling.items() if set(map(self._name, one.targets)) & names} - found:
+            found |= new
+            names |= {name for i in new for name in self._list_names(before[i])}
+        return found
+
+    def _calls_layer(self, statement: ast.Assign) -> bool:
+        """Return whether a statement makes a layer of Keras or an input, or calls what a call makes, as a layer."""
+        calls = [node.func for node in ast.walk(statement) if isinstance(node, ast.Call)]
+        return any(isinstance(func, ast.Call) or _LAYER.search(self._source.segment(func)) for func in calls)
 
     def _is_step(self, node: ast.AST) -> bool:
         """Return whether an expression is the step: its name, or an attribute of it."""

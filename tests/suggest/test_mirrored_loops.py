@@ -64,8 +64,8 @@ def on_each_gpu(step):
 tf.keras.utils.set_random_seed(1)
 features, labels = tf.random.normal([768, 64]), tf.random.uniform([768], maxval=10, dtype=tf.int32)
 dataset = tf.data.Dataset.from_tensor_slices((features, labels)).batch(256)
-hidden = tf.keras.layers.Dense(512, activation="relu")
 with strategy.scope():
+    hidden = tf.keras.layers.Dense(512, activation="relu")
     model = tf.keras.Sequential([tf.keras.Input([64]), hidden, tf.keras.layers.Dense(10)])
     loss_fn = tf.keras.losses.SparseCategoricalCrossentropy(from_logits=True)
     optimizer = tf.keras.optimizers.Adam(0.01)
@@ -264,6 +264,30 @@ def train(data, epochs):
 
 train(dataset, 2)
 """
+OF_LAYERS = """\
+inputs = tf.keras.Input([16])
+hidden = tf.keras.layers.Dense(8, activation="relu")(inputs)
+hidden = tf.keras.layers.Dense(8)(hidden)
+seen = tf.keras.metrics.Mean()
+model = tf.keras.Model(inputs, tf.keras.layers.Dense(4)(hidden))
+optimizer = tf.keras.optimizers.Adam(0.01)
+
+
+@tf.function
+def train_step(x, y):
+    with tf.GradientTape() as tape:
+        logits = model(x)
+        loss = tf.reduce_mean(tf.nn.sparse_softmax_cross_entropy_with_logits(labels=y, logits=logits))
+    gradients = tape.gradient(loss, model.trainable_variables)
+    optimizer.apply_gradients(zip(gradients, model.trainable_variables))
+    seen.update_state(loss)
+
+
+for epoch in range(2):
+    for x, y in dataset:
+        train_step(x, y)
+    print(float(tf.reduce_sum(model(features))))
+"""
 A_MODULE = """\
 class Net(tf.Module):
     def __init__(self):
@@ -309,9 +333,10 @@ def run_on_cpus(folder: Path, text: str) -> list[float]:
         (SETUP + IN_MAIN, "        optimizer.build(model.trainable_weights)\n"),
         (SETUP + A_METHOD, "            self.optimizer.build(self.model.trainable_variables)\n"),
         (SETUP + A_MEAN, "        loss /= strategy.num_replicas_in_sync\n"),
+        (SETUP + OF_LAYERS, "with strategy.scope():\n    inputs = tf.keras.Input([16])\n"),
         (SETUP + A_MODULE, "            loss /= strategy.num_replicas_in_sync\n"),
     ],
-    ids=["the guide's", "in main, with a metric", "a method", "a mean by a function", "a module"],
+    ids=["the guide's", "in main, with a metric", "a method", "a mean by a function", "a model of layers", "a module"],
 )
 def test_the_patch_trains_to_the_same_values(text: str, added: str, tmp_path: Path) -> None:
     source = SourceFile("model.py", text)
