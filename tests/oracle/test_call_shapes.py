@@ -8,6 +8,7 @@ from textwrap import dedent
 import pytest
 
 import simplace
+from simplace.api import Placements
 from simplace.partition.shapes import TensorSizes
 from simplace.views.text.summary import describe_given_shapes
 
@@ -19,6 +20,13 @@ def write(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> object:
     """Write a program given as text, in a folder of its own."""
     monkeypatch.chdir(tmp_path)
     return lambda text: Path("model.py").write_text(dedent(text))
+
+
+def place_whole_program() -> Placements:
+    """Place the program that was written, on one GPU; it must come to its end."""
+    result = simplace.place("model.py", "gpu:1")
+    assert result.failure is None
+    return result
 
 
 def shapes(placed) -> dict[str, object]:
@@ -51,7 +59,7 @@ def test_arguments_iterators_calls_and_branches(write) -> None:
         product, length = taken(iter(pairs))
         assert product.shape == (5, 8) and length.shape == (5,)
     """)
-    result = simplace.place("model.py", "gpu:1")
+    result = place_whole_program()
     called, taken = result
     assert {name: shapes(called)[name] for name in ("product", "yes", "no", "turned")} == {
         "product": (10, 8), "yes": (10, 8), "no": (10, 8), "turned": (8, 10)
@@ -79,7 +87,7 @@ def test_a_loop_has_what_is_the_same_in_every_round(write) -> None:
             )
         assert [each.shape[:1] for each in loop(tf.ones([6, 4]))] == [(), (6,), (48,)]
     """)
-    (loop,) = simplace.place("model.py", "gpu:1")
+    (loop,) = place_whole_program()
     assert {name: shapes(loop)[name] for name in ("tanh", "twice")} == {"tanh": (6, 4), "twice": (-1, 4)}
 
 
@@ -100,7 +108,7 @@ def test_what_a_loop_keeps_for_its_gradient_has_the_size_of_a_round(write) -> No
             return tf.transpose(stacked, [1, 0, 2], name="turned"), tape.gradient(loss, w)
         assert unroll(tf.ones([6, 5, 4]))[0].shape == (6, 5, 4)
     """)
-    (unroll,) = simplace.place("model.py", "gpu:1")
+    (unroll,) = place_whole_program()
     found = shapes(unroll)
     assert {name: found[name] for name in ("stacked", "turned", "Tanh")} == {
         "stacked": (5, 6, 4), "turned": (6, 5, 4), "Tanh": (6, 4)
@@ -122,8 +130,7 @@ def test_a_list_of_ragged_rows(write) -> None:
         largest, firsts = each(rows)
         assert largest.numpy().tolist() == [4, 0, 5] and firsts.to_list() == [[6], [], [2]]
     """)
-    result = simplace.place("model.py", "gpu:1")
-    assert result.failure is None
+    result = place_whole_program()
     (each,) = result
     assert shapes(each)["largest"] == (3,)
 
@@ -139,7 +146,7 @@ def test_what_is_called_in_two_shapes_stays_open(write) -> None:
             return tf.concat([inner(x), inner(x[:2])], 0, name="both")
         outer(tf.ones([6, 4]))
     """)
-    (outer,) = simplace.place("model.py", "gpu:1")
+    (outer,) = place_whole_program()
     assert (shapes(outer)["tanh"], shapes(outer)["both"]) == ((-1, 4), (8, 4))
 
 
