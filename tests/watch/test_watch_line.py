@@ -39,7 +39,7 @@ def test_unknown_sizes_make_a_sum_a_lower_bound():
     watched = Watched((step(RanOps("MatMul", GPU, ""), copies=(copy(64), copy(None))),))
     assert write_watch_line(watched) == "simplace: 1 op on GPU:0; 2 copies a step, ≥ 64 B"
     unknown = Watched((step(RanOps("MatMul", GPU, ""), times=1, copies=(copy(None),)),))
-    assert write_watch_line(unknown) == "simplace: 1 op on GPU:0; 1 copy, ?"
+    assert write_watch_line(unknown) == "simplace: 1 op on GPU:0; 1 copy, unknown size"
 
 
 def test_the_step_is_what_was_called_most():
