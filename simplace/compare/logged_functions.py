@@ -8,6 +8,7 @@ from dataclasses import replace
 
 from simplace.devices.device_set import DeviceSet
 from simplace.graph.op_kinds import is_arg
+from simplace.lowering.dataset_fusions import makes_dataset
 from simplace.lowering.rewrite_utils import count_sinks, find_left_out
 from simplace.placement.captured_function import find_captured
 from simplace.placement.partitioned_function_ops import find_called
@@ -68,7 +69,7 @@ class LoggedFunctions:
         logged = self._by_name.get(program.function, [])
         for graph in logged:
             rewrites = _count_rewrites(program, graph) if program.caller.rewrites else 0
-            datasets = {node.name for node in graph.nodes if "Dataset" in node.op}
+            datasets = {node.name for node in graph.nodes if makes_dataset(node.op)}
             left_out = find_left_out(program.graph, program.function, rewrites, datasets)
             caller = replace(program.caller, rewrites=rewrites, left_out=left_out)
             arguments = _list_arg_devices(program, graph) if len(logged) > 1 else program.arg_devices

@@ -44,7 +44,7 @@ def fuse_datasets(
     elements of a map that would be fused, TensorFlow refuses the dataset (`DeleteNodes` of
     grappler/mutable_graph_view.cc), and the function stays as it is.
     """
-    if not function.attrs.get(_OF_DATASETS) or not any(map(makes_dataset, function.nodes)):
+    if not function.attrs.get(_OF_DATASETS) or not any(makes_dataset(node.op) for node in function.nodes):
         return function, {}
     body = _Body(function)
     if NOOP_ELIMINATION not in left_out:
@@ -60,9 +60,9 @@ def fuse_datasets(
     return replace(function, nodes=tuple(body.nodes.values()), ret=body.ret), body.made_of
 
 
-def makes_dataset(node: NodeDef) -> bool:
-    """Return whether a node makes a dataset."""
-    return "Dataset" in node.op
+def makes_dataset(op: str) -> bool:
+    """Return whether nodes of an op make datasets."""
+    return "Dataset" in op
 
 
 def make_unique_name(prefix: str, names: Set[str], number: int) -> str:

@@ -42,12 +42,12 @@ def find_left_out(graph: GraphDef, name: str, times: int, logged: Set[str]) -> t
 
     The options of a dataset turn them off. None are returned where none of the choices explains the names.
     """
-    if not times or not any(map(makes_dataset, graph.library[name].nodes)):
+    if not times or not any(makes_dataset(node.op) for node in graph.library[name].nodes):
         return ()
     for count in range(len(OPTIMIZERS) + 1):
         for left_out in combinations(OPTIMIZERS, count):
             nodes = rewrite_functions(graph, times, left_out).graph.library[name].nodes
-            if {node.name for node in nodes if makes_dataset(node)} == logged:
+            if {node.name for node in nodes if makes_dataset(node.op)} == logged:
                 return left_out
     return ()
 

@@ -8,7 +8,7 @@ from textwrap import dedent
 import pytest
 
 import simplace
-from simplace.analysis.schedule import schedule_placement
+from simplace.analysis.schedule import Schedule, schedule_placement
 from simplace.analysis.step_findings import find_in_step
 from simplace.costs.loop_trips import Loop
 from simplace.explain.waiting_findings import LaunchBoundLoop
@@ -43,12 +43,17 @@ step(tf.ones([4, 8]), tf.constant(7))
 """
 
 
+def simulate_step(folder: Path, program: str) -> Schedule:
+    """Simulate the largest step of a program, given as text, on one GPU."""
+    script = folder / "model.py"
+    script.write_text(dedent(program))
+    return schedule_placement(simplace.place(str(script), "cpu:1,gpu:1").largest().placement, costs="modelled")
+
+
 @pytest.mark.tf
 @pytest.mark.usefixtures("forked")
 def test_it_runs_as_often_as_its_loop_has_counted(tmp_path: Path) -> None:
-    script = tmp_path / "model.py"
-    script.write_text(dedent(STEP))
-    schedule = schedule_placement(simplace.place(str(script), "cpu:1,gpu:1").largest().placement, costs="modelled")
+    schedule = simulate_step(tmp_path, STEP)
     assert set(schedule.flow.loops) == {Loop("while", 7, "read"), Loop("gradient_tape/while/while_grad", 7, "read")}
     loops = [one for one in find_in_step(schedule) if isinstance(one, LaunchBoundLoop)]
     assert len(loops) == 2
@@ -58,8 +63,6 @@ def test_it_runs_as_often_as_its_loop_has_counted(tmp_path: Path) -> None:
 @pytest.mark.tf
 @pytest.mark.usefixtures("forked")
 def test_a_loop_whose_condition_branches_has_the_name_of_its_frame(tmp_path: Path) -> None:
-    script = tmp_path / "model.py"
-    script.write_text(dedent(LEFT_EARLY))
-    schedule = schedule_placement(simplace.place(str(script), "cpu:1,gpu:1").largest().placement, costs="modelled")
+    schedule = simulate_step(tmp_path, LEFT_EARLY)
     assert schedule.flow.loops == (Loop("while", 10, "assumed"),)
     assert [one.trips for one in find_in_step(schedule) if isinstance(one, LaunchBoundLoop)] == [10]

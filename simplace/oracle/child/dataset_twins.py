@@ -16,6 +16,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from contextlib import AbstractContextManager, nullcontext
 from itertools import chain
+from operator import is_not
 from typing import Any
 
 import tensorflow as tf
@@ -100,7 +101,7 @@ class DatasetTwins:
             made.__dict__[_TYPES] = _list_types(inputs, attrs)
             self._reads_any = self._reads_any or any(map(is_gpu_variable, inputs))
         placed = [*map(find_placed, inputs)]
-        if kernel_types.takes_seeds(op) or any(map(_differ, placed, inputs)):
+        if kernel_types.takes_seeds(op) or any(map(is_not, placed, inputs)):
             made.__dict__[_PLACED] = run(inputs=placed)[0]
 
     def _may_use_gpu(self, function: str) -> bool:
@@ -153,7 +154,3 @@ def _list_read(inputs: Sequence[Any]) -> tuple[Any, ...]:
 
 def _find(tensor: Any, attribute: str, default: Any) -> Any:
     return getattr(tensor, "__dict__", {}).get(attribute, default)
-
-
-def _differ(one: Any, other: Any) -> bool:
-    return one is not other
