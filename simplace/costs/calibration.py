@@ -7,7 +7,6 @@ the lower quartile counts, since what disturbs one only makes it longer.
 
 from __future__ import annotations
 
-from bisect import bisect
 from collections.abc import Mapping, Sequence
 from itertools import accumulate, islice, pairwise
 from statistics import fmean, median
@@ -46,7 +45,7 @@ Steps = Sequence[Sequence[Run]]
 
 def derive_overheads(probes: Mapping[str, Steps]) -> Overheads:
     """Return the fixed times, in seconds, as a trace of `SOFTWARE_TRACE` shows them."""
-    small, first, of_small = _measure_small_nodes(probes["small"])
+    small, first, code, of_small = _measure_small_nodes(probes["small"])
     dead = max(0.0, _sum_gaps(probes["dead"]) - _sum_gaps(probes["alive"])) / _DEAD_NODES
     dispatch, queue = _measure_dispatch(probes["wide"], _measure_gap(probes["after 64"]))
     spin, spin_hand_off, parked = _hand_offs([steps for name, steps in probes.items() if "beside" in name])
@@ -55,11 +54,13 @@ def derive_overheads(probes: Mapping[str, Steps]) -> Overheads:
         for name, steps in probes.items()
         if "after" in name
     ]
+    sharing = [more for runs in probes["shared"] if (more := measure_sharing(runs)) is not None]
     _, hand_off, wake = parked[0] if parked else (0.0, 0.0, 0.0)
     return Overheads(
         op_s=small / 1e9,
         first_s=first / 1e9,
-        shared_s=_measure_sharing(probes["shared"]) / 1e9,
+        code_s=code / 1e9,
+        shared_s=max(0.0, median(sharing)) / 1e9 if sharing else 0.0,
         hand_off_s=hand_off / 1e9,
         dead_s=dead / 1e9,
         dispatch_s=dispatch / 1e9,
@@ -79,33 +80,52 @@ def _measure_gap(steps: Steps) -> float:
     )
 
 
-def _measure_small_nodes(steps: Steps) -> tuple[float, float, list[tuple[float, float]]]:
-    """Return the time between small nodes, the extra of a first run, and (length, extra) after short and long ones."""
+def _measure_small_nodes(steps: Steps) -> tuple[float, float, float, list[tuple[float, float]]]:
+    """Return the time between small nodes, and what comes to it.
+
+    The extra of a node that is new in a step, that of one whose op type is new, too, and (length, extra) after short
+    and long nodes.
+    """
     found = [_small_of_step(runs) for runs in steps]
-    short, first, length, of_long, more = (median(values) for values in zip(*found, strict=True))
-    return short, max(0.0, first), [(length, 0.0), (of_long, more)]
+    short, first, code, length, of_long, more = (median(values) for values in zip(*found, strict=True))
+    return short, max(0.0, first), max(0.0, code), [(length, 0.0), (of_long, more)]
 
 
-def _small_of_step(runs: Sequence[Run]) -> tuple[float, float, float, float, float]:
-    seen = {runs[0].name}
-    first: list[tuple[int, int]] = []  # (how long a node ran, the time until the next one)
-    again: list[tuple[int, int]] = []
+def _small_of_step(runs: Sequence[Run]) -> tuple[float, float, float, float, float, float]:
+    seen, types = {runs[0].name}, {_get_type(runs[0].name)}
+    new_type: list[int] = []  # the time until a node
+    new_node: list[int] = []
+    again: list[tuple[int, int]] = []  # (how long the one before it ran, the time until a node)
     for before, after in pairwise(runs):
-        pair = (before.end - before.start, after.start - before.end)
-        (again if after.name in seen else first).append(pair)
+        gap, op = after.start - before.end, _get_type(after.name)
+        if after.name in seen:
+            again.append((before.end - before.start, gap))
+        elif op[:1].isupper():  # else what the loop brings with it, whose names tell no type
+            (new_node if op in types else new_type).append(gap)
         seen.add(after.name)
+        types.add(op)
     again.sort()
     (lengths, gaps), (long_lengths, long_gaps) = (
         zip(*half, strict=True) for half in (again[: len(again) // 2], again[len(again) // 2 :])
     )
-    cold = _average_without_outliers([gap for _, gap in first]) - _average_without_outliers([gap for _, gap in again])
+    first = _average_without_outliers(new_node)
     return (
         _average_without_outliers(gaps),
-        cold,
+        first - _average_without_outliers([gap for _, gap in again]),
+        _average_without_outliers(new_type) - first,
         median(lengths),
         median(long_lengths),
         _average_without_outliers(long_gaps) - _average_without_outliers(gaps),
     )
+
+
+def _get_type(name: str) -> str:
+    """Return the op type of a node of the probe "small", which is named after it.
+
+    >>> _get_type("while/AddV2_3")
+    'AddV2'
+    """
+    return name.rsplit("/", 1)[-1].split("_")[0]
 
 
 def _make_monotonic(points: Sequence[tuple[float, float]]) -> list[tuple[float, float]]:
@@ -119,22 +139,28 @@ def _make_monotonic(points: Sequence[tuple[float, float]]) -> list[tuple[float, 
     return [(length, high) for (length, _), high in zip(ordered, islice(highest, 1, None), strict=True)]
 
 
-def _measure_sharing(steps: Steps) -> float:
-    """Return the extra cost of a node where another thread finished one since this thread did, in two loops at once."""
-    found = []
-    for runs in steps:
-        loops = [[run for run in runs if f"{name}/" in run.name] for name in ("long", "short")]
-        gaps: tuple[list[int], list[int]] = ([], [])
-        for own, other in (loops, reversed(loops)):
-            ends, seen = sorted(run.end for run in other), {run.name for run in own[:1]}
-            for last, before, after in zip(own, own[1:], own[2:], strict=False):
-                if after.name in seen:
-                    between = bisect(ends, before.end) - bisect(ends, last.end)
-                    gaps[between > 0].append(after.start - before.end)
-                seen.add(after.name)
-        if min(map(len, gaps)) >= _ENOUGH:
-            found.append(_average_without_outliers(gaps[True]) - _average_without_outliers(gaps[False]))
-    return max(0.0, median(found)) if found else 0.0
+def measure_sharing(runs: Sequence[Run]) -> float | None:
+    """Return what the time between two nodes grows by while another thread runs nodes, too, in nanoseconds.
+
+    `runs` is a step of the probe "shared": two loops, of which the longer one goes on alone. None where they did not
+    run at once for a while, or the longer one did not go on.
+    """
+    loops = [[run for run in runs if f"{name}/" in run.name] for name in ("long", "short")]
+    if not all(loops):
+        return None
+    begin, end = max(loop[0].start for loop in loops), min(loop[-1].end for loop in loops)
+    together, alone = [], []
+    for loop in loops:
+        seen = {loop[0].name}
+        for before, after in pairwise(loop):
+            if after.name in seen and begin <= before.start and after.start <= end:
+                together.append(after.start - before.end)
+            elif after.name in seen and before.start > end:
+                alone.append(after.start - before.end)
+            seen.add(after.name)
+    if min(len(together), len(alone)) < _ENOUGH:
+        return None
+    return _average_without_outliers(together) - _average_without_outliers(alone)
 
 
 def _sum_gaps(steps: Steps) -> float:

@@ -106,7 +106,8 @@ class Overheads:
     """Record of the fixed times of the executor, in seconds.
 
     `op_s`: bookkeeping of an op on its thread. `dead_s`: the same for a node that is dead.
-    `first_s`: what comes to `op_s` where a node runs for the first time in a step, so that nothing of it is in caches.
+    `first_s`: what comes to `op_s` where a node runs for the first time in a step, so that its data are in no cache.
+    `code_s`: what comes to both where no node of that op type has run in the step, so that its code is in none either.
     `shared_s`: what comes after a node where another thread has ended one since this thread did: what the executor
     keeps of all its threads, under locks, has to move from the other core's caches.
     `hand_off_s`: until a parked thread starts on what was dispatched. `fork_s`: starting and joining the shards of a
@@ -132,6 +133,7 @@ class Overheads:
     spin_hand_off_s: float = 0.0
     after_s: tuple[tuple[float, float], ...] = ()
     first_s: float = 0.0
+    code_s: float = 0.0
     shared_s: float = 0.0
     parked_s: tuple[tuple[float, float, float], ...] = ()
 

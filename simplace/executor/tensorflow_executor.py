@@ -73,9 +73,10 @@ class _TensorFlowSimulation:
         devices = self.graph.placed.devices.by_name
         self.device = [devices[node.device] for node in self.graph.nodes]
         overheads = estimated.model.overheads
-        self.op_ns, self.first_ns, self.dead_ns = (
+        self.op_ns, self.first_ns, self.code_ns, self.dead_ns = (
             _to_nanoseconds(overheads.op_s),
             _to_nanoseconds(overheads.first_s),
+            _to_nanoseconds(overheads.code_s),
             _to_nanoseconds(overheads.dead_s),
         )
         self.shared_ns = _to_nanoseconds(overheads.shared_s)
@@ -103,6 +104,7 @@ class _TensorFlowSimulation:
         self.propagator = self._new_propagator()
         self.rendezvous: dict[tuple[int, Iteration], _RendezvousEntry] = {}
         self.ran = [0] * len(self.graph)  # times, in this step
+        self.types_ran: set[str] = set()  # in this step
         self.sender = {receive: send for send, receive in self.graph.receiver.items()}
         self.collective_of = self.graph.collective_of
         self.collectives = CollectiveRuns(self.graph)
@@ -168,6 +170,7 @@ class _TensorFlowSimulation:
         self.rendezvous = {}
         self.collectives = CollectiveRuns(self.graph)
         self.ran = [0] * len(self.graph)
+        self.types_ran = set()
         self.is_over = False
         for activation in self.propagator.start():
             activation.ready_at = self.events.now
@@ -223,6 +226,7 @@ class _TensorFlowSimulation:
             times = self.host_ns[node]
             share = times[min(self.ran[node], len(times) - 1)] // (len(intra_op_workers) + 1)
             self.ran[node] += 1
+            self.types_ran.add(self.graph.nodes[node].op)
             work += share + (self.fork_ns if intra_op_workers else 0)
             self.averages.ran(node)
         span = self._worker_span(worker, activation, self._span_kind(node, runs))
@@ -247,7 +251,10 @@ class _TensorFlowSimulation:
     def _bookkeeping(self, node: int) -> int:
         if self.graph.nodes[node].role == "source":
             return 0
-        return self.op_ns if self.ran[node] else self.op_ns + self.first_ns
+        if self.ran[node]:
+            return self.op_ns
+        is_new_code = self.graph.nodes[node].op not in self.types_ran
+        return self.op_ns + self.first_ns + (self.code_ns if is_new_code else 0)
 
     def _take_intra_op_workers(self, node: int) -> list[int]:
         """Take free threads of the intra-op pool for a kernel that can be split."""

@@ -45,14 +45,16 @@ class MeasuredStep:
     `delay` is how long the process's threads waited for a core of the machine meanwhile, in nanoseconds: 0 on a quiet
     machine with enough cores. `untraced` is the wall time of a step beside it that was not traced.
     `paces` are how fast the machine was just before and just after: nanoseconds of the executor's bookkeeping of one
-    node of a small graph; () where that was not measured. `expensive` names the nodes that the executor took to be
-    expensive at that time.
+    node of a small graph; () where that was not measured. `sharing` are the nanoseconds that come to it while a second
+    thread is busy; () on one thread, or where that was not measured. `expensive` names the nodes that the executor took
+    to be expensive at that time.
     """
 
     runs: tuple[NodeRun, ...]
     delay: int = 0
     untraced: int = 0
     paces: tuple[float, ...] = ()
+    sharing: tuple[float, ...] = ()
     expensive: frozenset[str] = frozenset()
 
     @property
@@ -244,6 +246,7 @@ def _read_step(values: dict[str, Any]) -> MeasuredStep:
     return MeasuredStep(
         tuple(NodeRun(*event) for event in values["events"]),
         paces=tuple(values.get("paces", ())),
+        sharing=tuple(values.get("sharing", ())),
         expensive=frozenset(values.get("expensive", ())),
         **numbers,
     )

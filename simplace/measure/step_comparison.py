@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
-from statistics import median
+from statistics import fmean, median
 
 from simplace.costs.calibration import derive_overheads
 from simplace.costs.cost_model import Overheads
@@ -76,6 +76,12 @@ def fixed_times(measured: Measured) -> Overheads:
     return replace(make_roofline().overheads, op_s=gap, dead_s=gap, fork_s=0.0)
 
 
+def _adapt_to_step(fixed: Overheads, step: MeasuredStep, pace: float) -> Overheads:
+    """Return the fixed times as they are on the machine at a step; `pace` is what they hold for, 0 where unknown."""
+    own = fixed.slower(step.pace / pace) if pace and step.pace else fixed
+    return replace(own, shared_s=max(0.0, fmean(step.sharing)) / 1e9) if step.sharing else own
+
+
 def _compare_setting(
     graph: PartitionedGraph,
     measured: Measurement,
@@ -88,7 +94,7 @@ def _compare_setting(
     found = order_edges_as_observed(graph, measured, first)
     steps, runs = measured.steps, []
     for step in steps:
-        own = fixed.slower(step.pace / pace) if pace and step.pace else fixed
+        own = _adapt_to_step(fixed, step, pace)
         runs.append(simulate_measured_step(found, measured, step, own, cores))
     kept = _choose_quiet_steps(steps)
     lengths = [_measure_length(runs[i]) for i in kept]

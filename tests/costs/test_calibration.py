@@ -41,13 +41,17 @@ def beside(large: int, spins: int) -> list[Run]:
     return sorted(runs, key=lambda run: run.start)
 
 
-def looped(hot: int, first: int, after_long: int) -> list[Run]:
-    """Make six iterations of a short and a long node; each node costs `first` more before its first run."""
+def looped(hot: int, first: int, after_long: int, code: int = 0) -> list[Run]:
+    """Make six iterations of a short and a long node; each costs `first` more before its first run.
+
+    Two nodes of the same types come before, which cost `code` more than that.
+    """
     runs, now = [Run("_SOURCE", 0, 10)], 10
-    for i in range(6):
-        for name, length in (("a", 900), ("b", 2000)):
-            now += (first if i == 0 else 0) + hot + (after_long if runs[-1].name == "b" else 0)
-            runs.append(Run(name, now, now + length))
+    for i in range(7):
+        scope, extra = ("", first + code) if i == 0 else ("while/", first if i == 1 else 0)
+        for name, length in (("Neg", 900), ("Sum", 2000)):
+            now += extra + hot + (after_long if runs[-1].name == "while/Sum" else 0)
+            runs.append(Run(scope + name, now, now + length))
             now += length
     return runs
 
@@ -65,7 +69,7 @@ def two_loops(hot: int, sharing: int, trips: int) -> list[Run]:
 def test_each_fixed_time_is_read_off_its_probe() -> None:
     dead = row("switch", 13, 100, 2000)
     found = derive_overheads({
-        "small": [looped(300, 600, 150)] * 4,
+        "small": [looped(300, 600, 150, 400)] * 4,
         "shared": [two_loops(300, 80, 60)] * 4,
         "alive": [row("switch", 13, 100, 500)] * 4,
         "dead": [dead] * 4,
@@ -78,6 +82,7 @@ def test_each_fixed_time_is_read_off_its_probe() -> None:
     })  # fmt: skip
     assert found.op_s == pytest.approx(300e-9)
     assert found.first_s == pytest.approx(600e-9, rel=0.15)
+    assert found.code_s == pytest.approx(400e-9)
     assert found.shared_s == pytest.approx(80e-9, rel=0.05)
     assert found.dead_s == pytest.approx(12 * 1500e-9 / 600)
     assert found.dispatch_s == pytest.approx(200e-9)

@@ -147,6 +147,13 @@ def test_first_run_of_a_node_in_a_step_costs_more() -> None:
     assert run(LOOP, Costs(overheads=cold), inter_op=1, trips={"loop": 3}).trace.makespan == (8 + 12 * 10) * 1_000_000
 
 
+def test_first_op_of_its_type_in_a_step_costs_more() -> None:
+    cold = Overheads(first_s=0.01, code_s=0.1)
+    text = "x = Placeholder() @c {dtype=float}\n A = Neg(x) @c\n B = Neg(A) @c"
+    steps = run(text, Costs(overheads=cold), inter_op=1, steps=2).trace.steps
+    assert steps == (232_000_000, 464_000_000)  # x 110, A 110 + 1, B 10 + 1; and again in the next step
+
+
 def test_iterations_take_their_own_times_where_these_are_known() -> None:
     class Each(Costs):
         def kernel(self, call: OpCall) -> KernelCost:

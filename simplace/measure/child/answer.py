@@ -25,9 +25,9 @@ def answer_request(request: dict[str, Any]) -> dict[str, Any]:
         return {**values, "refused": str(reason)}
     Path(request["graph"]).write_bytes(found.definition.SerializeToString())
     settings = [(inter_op, intra_op) for inter_op, intra_op in request["settings"]]
-    gauge = probes.build_gauge() if request["probes"] else None
+    gauges = probes.build_gauges() if request["probes"] else None
     count = request["steps"]
-    made, targets = steps.run_steps(found, settings, request["cpus"], request["warm_up"], count, gauge, held=count + 1)
+    made, targets = steps.run_steps(found, settings, request["cpus"], request["warm_up"], count, gauges, held=count + 1)
     return {
         **values,
         "name": name,

@@ -20,6 +20,7 @@ _SIDES_AFTER = (64, 128, 256, 512)
 _SIDES_BESIDE = (48, 96, 112, 128, 144, 160, 192, 256, 384)
 _ROUNDS = 12
 _TRIPS, _TRIPS_OF_GAUGE = 24, 8
+_CELLS = 4  # in a row: more of them, and their data are in no cache either, as of a larger graph
 
 
 def run_probes(warm_up: int, count: int) -> dict[str, Any]:
@@ -40,13 +41,13 @@ def run_probes(warm_up: int, count: int) -> dict[str, Any]:
     }
 
 
-def build_gauge() -> Runnable:
-    """Return the graph that shows how fast the machine is just now."""
-    return _build_runnable(partial(_build_loop, _TRIPS_OF_GAUGE))
+def build_gauges() -> tuple[Runnable, Runnable]:
+    """Return the graphs that show how fast the machine is just now, and what a second busy thread costs."""
+    return _build_runnable(partial(_build_loop, _TRIPS_OF_GAUGE)), _build_runnable(_build_two_loops)
 
 
 def _trace_steps(build: Callable[[], None], inter_op: int, warm_up: int, count: int) -> list[Any]:
-    found, _ = steps.run_steps(_build_runnable(build), [(inter_op, 1)], 1, warm_up, count, build_gauge())
+    found, _ = steps.run_steps(_build_runnable(build), [(inter_op, 1)], 1, warm_up, count, build_gauges())
     return sorted(found[0]["steps"], key=_measure_disturbance)[: (count + 1) // 2]
 
 
@@ -74,18 +75,35 @@ def _build_loop(trips: int) -> None:
 
 
 def _build_small_ops() -> None:
-    """Build a loop of small ops of many kinds, as cells of networks are."""
-    weights, rows, bias = _make_matrix(_SMALL), tf.constant(np.ones((_TRIPS, _SMALL), np.float32)), tf.zeros([_SMALL])
+    """Build small ops of many kinds, as cells of networks are: some cells in a row, then one in a loop.
 
-    def body(i: Any, x: Any, mean: Any) -> Any:
-        left, right = tf.split(tf.nn.relu(tf.matmul(x, weights) + bias), 2, 1)
-        both = tf.concat([tf.exp(-tf.square(left)), tf.sqrt(tf.maximum(left, right))], 1)
-        centred = both - tf.reduce_mean(both, 1, keepdims=True)
-        scaled = tf.reshape(centred, [-1]) * tf.math.rsqrt(1.0 + tf.reduce_sum(tf.square(centred)))
-        return i + 1, tf.minimum(tf.reshape(scaled, [-1, _SMALL]), rows[i]), 0.5 * (mean + tf.reduce_mean(right))
+    What an op is called begins with its type, so that a step's first op of a type can be told.
+    """
+    ops = tf.raw_ops
+    rows, flat = tf.constant([_TRIPS, _SMALL]), tf.constant([-1])
+    weights, row, one = _make_matrix(_SMALL), tf.zeros([_SMALL]), tf.constant(1.0)
+    first, second, across = tf.constant(0), tf.constant(1), tf.constant([0])
+    trips = tf.constant(_TRIPS)
 
-    first = (tf.constant(0), _make_matrix(_SMALL)[:16], tf.constant(0.0))
-    tf.while_loop(lambda i, *_: i < _TRIPS, body, first)
+    def build_cell(x: Any, mean: Any) -> tuple[Any, Any]:
+        left, right = ops.Split(axis=second, value=ops.Relu(features=ops.AddV2(
+            x=ops.MatMul(a=x, b=weights), y=row)), num_split=2)  # fmt: skip
+        bell, root = ops.Exp(x=ops.Neg(x=ops.Square(x=left))), ops.Sqrt(x=ops.Maximum(x=left, y=right))
+        both = ops.ConcatV2(values=[bell, root], axis=second)
+        centred = ops.Sub(x=both, y=ops.Mean(input=both, axis=second, keep_dims=True))
+        line = ops.Reshape(tensor=centred, shape=flat)
+        scale = ops.Rsqrt(x=ops.AddV2(x=one, y=ops.Sum(input=ops.Square(x=line), axis=across)))
+        return ops.Minimum(x=ops.Mul(x=centred, y=scale), y=row), ops.Mul(x=mean, y=ops.Mean(input=right, axis=across))
+
+    state = (ops.Fill(dims=rows, value=one), tf.zeros([_SMALL // 2]))
+    for _ in range(_CELLS):
+        state = build_cell(*state)
+    tf.while_loop(
+        lambda i, *_: ops.Less(x=i, y=trips),
+        lambda i, *state: (ops.AddV2(x=i, y=second), *build_cell(*state)),
+        (first, *state),
+        shape_invariants=(tf.TensorShape([]), tf.TensorShape(None), tf.TensorShape(None)),
+    )
 
 
 def _build_two_loops() -> None:

@@ -9,6 +9,8 @@ take longer, and only their order counts.
 
 A machine is not always equally fast: other programs, and other machines on the same host, share its caches and cores.
 A gauge tells how fast it is just before and just after a step: a small graph on one thread, whose bookkeeping counts.
+Two cores may at times be the two halves of one, which a virtual machine does not say. So before and after a step on
+several threads another gauge tells how much slower bookkeeping becomes while a second thread works.
 """
 
 from __future__ import annotations
@@ -21,10 +23,11 @@ from functools import partial
 from itertools import pairwise
 from pathlib import Path
 from statistics import median
-from typing import Any
+from typing import Any, NamedTuple
 
 import tensorflow as tf
 
+from simplace.costs.calibration import measure_sharing
 from simplace.graph.op_kinds import is_placeholder
 from simplace.measure.child import averages
 from simplace.measure.child.runnable import Runnable
@@ -35,35 +38,48 @@ _THREADS, _POOL = Path("/proc/self/task"), "tf_Compute"
 _TRIES = 10
 
 
+class _NodeTime(NamedTuple):
+    """Record of when a node held its thread, in nanoseconds."""
+
+    name: str
+    start: int
+    end: int
+
+
 def run_steps(
     runnable: Runnable,
     settings: list[tuple[int, int]],
     cpus: int,
     warm_up: int,
     steps: int,
-    gauge: Runnable | None = None,
+    gauges: tuple[Runnable, Runnable] | None = None,
     held: int = 0,
 ) -> tuple[list[dict[str, list[Any]]], list[str]]:
     """Return for each setting its traced steps, and the names of the nodes that the steps were run for.
 
     "steps" and `held` more, under "held", are those of either kind. A step has nodes with times, how disturbed it was,
-    and with a gauge the paces before and after it: the median time between two nodes of the gauge, in nanoseconds. With
+    and with gauges, for one thread and for two, the paces before and after it: the median time between two nodes of the
+    first gauge, in nanoseconds. On several threads it has what sharing costs, too, as the second gauge tells. With
     `held` it has the names of expensive nodes. A held step has its nodes and these names only.
     """
     found: list[dict[str, list[Any]]] = [{"steps": [], "held": []} for _ in settings]
     with ExitStack() as stack:
         sessions, targets = _open_sessions(stack, runnable, settings, cpus, warm_up)
-        gauges = _open_sessions(stack, gauge, [(1, 1)], 1, warm_up) if gauge is not None else None
+        opened = [
+            _open_sessions(stack, gauge, [(size, 1)], 1, warm_up) for size, gauge in enumerate(gauges or (), start=1)
+        ]
         for _ in range(steps):
             for session, (inter_op, _), own in zip(sessions, settings, found, strict=True):
                 # Traces are read after all has run: reading takes long, and the machine may change meanwhile.
                 expensive = (
                     averages.list_expensive_nodes(partial(_run_untraced, session, targets, inter_op)) if held else []
                 )
-                before = _trace_gauge(gauges)
+                own_gauges = opened if inter_op > 1 else opened[:1]
+                before = [_trace_gauge(*one) for one in own_gauges]
                 step, metadata = _trace_step(session, targets, inter_op)
-                paces = [_measure_pace(_list_events(one)) for one in (*before, *_trace_gauge(gauges))]
-                own["steps"].append({**step, "events": _list_events(metadata), "paces": paces, "expensive": expensive})
+                after = [_trace_gauge(*one) for one in own_gauges]
+                gauged = _read_gauges(list(zip(before, after, strict=True)))
+                own["steps"].append({**step, "events": _list_events(metadata), **gauged, "expensive": expensive})
         for session, (inter_op, _), own in zip(sessions, settings, found, strict=True) if held else ():
             own["held"] = _trace_held_steps(session, targets, inter_op, held)
     return found, [op.name for op in targets]
@@ -133,12 +149,17 @@ def _keep_apart(threads: set[int]) -> None:
             os.sched_setaffinity(thread, {core})
 
 
-def _trace_gauge(gauges: tuple[list[Any], list[Any]] | None) -> list[Any]:
-    """Trace a step of the gauge."""
-    if gauges is None:
-        return []
-    (session,), targets = gauges
-    return [_run_traced(session, targets, 1)]
+def _trace_gauge(sessions: list[Any], targets: list[Any]) -> Any:
+    (session,) = sessions
+    return _run_traced(session, targets, 1)
+
+
+def _read_gauges(traces: list[tuple[Any, Any]]) -> dict[str, list[float]]:
+    """Return what the steps of the gauges before and after a step tell; `traces` has those of none, one or both."""
+    found = [[_list_events(trace) for trace in both] for both in traces]
+    paces = [_measure_pace(events) for both in found[:1] for events in both]
+    sharing = [measure_sharing([_NodeTime(one[0], one[3], one[4]) for one in e]) for both in found[1:] for e in both]
+    return {"paces": paces, "sharing": [more for more in sharing if more is not None]}
 
 
 def _measure_pace(events: list[list[Any]]) -> float:
