@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from itertools import accumulate, islice, pairwise
 from statistics import fmean, median
-from typing import Protocol
+from typing import NamedTuple, Protocol
 
 from simplace.costs.cost_model import Overheads
 
@@ -40,6 +40,17 @@ class Run(Protocol):
         ...
 
 
+class Sharing(NamedTuple):
+    """Record of what a second busy thread costs.
+
+    Everything takes `contention` times as long, since two cores may be the halves of one; between two nodes come `more`
+    nanoseconds, since the memory that all threads write moves from core to core.
+    """
+
+    contention: float
+    more: float
+
+
 Steps = Sequence[Sequence[Run]]
 
 
@@ -54,13 +65,14 @@ def derive_overheads(probes: Mapping[str, Steps]) -> Overheads:
         for name, steps in probes.items()
         if "after" in name
     ]
-    sharing = [more for runs in probes["shared"] if (more := measure_sharing(runs)) is not None]
+    sharing = [one for runs in probes["shared"] if (one := measure_sharing(runs)) is not None]
     _, hand_off, wake = parked[0] if parked else (0.0, 0.0, 0.0)
     return Overheads(
         op_s=small / 1e9,
         first_s=first / 1e9,
         code_s=code / 1e9,
-        shared_s=max(0.0, median(sharing)) / 1e9 if sharing else 0.0,
+        shared_s=median(one.more for one in sharing) / 1e9 if sharing else 0.0,
+        contention=median(one.contention for one in sharing) if sharing else 1.0,
         hand_off_s=hand_off / 1e9,
         dead_s=dead / 1e9,
         dispatch_s=dispatch / 1e9,
@@ -139,8 +151,8 @@ def _make_monotonic(points: Sequence[tuple[float, float]]) -> list[tuple[float, 
     return [(length, high) for (length, _), high in zip(ordered, islice(highest, 1, None), strict=True)]
 
 
-def measure_sharing(runs: Sequence[Run]) -> float | None:
-    """Return what the time between two nodes grows by while another thread runs nodes, too, in nanoseconds.
+def measure_sharing(runs: Sequence[Run]) -> Sharing | None:
+    """Return what a second busy thread costs.
 
     `runs` is a step of the probe "shared": two loops, of which the longer one goes on alone. None where they did not
     run at once for a while, or the longer one did not go on.
@@ -149,18 +161,22 @@ def measure_sharing(runs: Sequence[Run]) -> float | None:
     if not all(loops):
         return None
     begin, end = max(loop[0].start for loop in loops), min(loop[-1].end for loop in loops)
-    together, alone = [], []
+    lengths: dict[bool, list[int]] = {True: [], False: []}  # whether both run
+    gaps: dict[bool, list[int]] = {True: [], False: []}
     for loop in loops:
         seen = {loop[0].name}
         for before, after in pairwise(loop):
-            if after.name in seen and begin <= before.start and after.start <= end:
-                together.append(after.start - before.end)
-            elif after.name in seen and before.start > end:
-                alone.append(after.start - before.end)
+            is_together = begin <= before.start and after.start <= end
+            if after.name in seen and (is_together or before.start > end):
+                gaps[is_together].append(after.start - before.end)
+                if loop is loops[0]:
+                    lengths[is_together].append(before.end - before.start)
             seen.add(after.name)
-    if min(len(together), len(alone)) < _ENOUGH:
+    if min(map(len, (*lengths.values(), *gaps.values()))) < _ENOUGH:
         return None
-    return _average_without_outliers(together) - _average_without_outliers(alone)
+    contention = max(1.0, _average_without_outliers(lengths[True]) / _average_without_outliers(lengths[False]))
+    more = _average_without_outliers(gaps[True]) - contention * _average_without_outliers(gaps[False])
+    return Sharing(contention, max(0.0, more))
 
 
 def _sum_gaps(steps: Steps) -> float:

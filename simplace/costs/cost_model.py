@@ -110,6 +110,7 @@ class Overheads:
     `code_s`: what comes to both where no node of that op type has run in the step, so that its code is in none either.
     `shared_s`: what comes after a node where another thread has ended one since this thread did: what the executor
     keeps of all its threads, under locks, has to move from the other core's caches.
+    `contention`: how many times as long all of this takes while another thread of the process is busy; not seconds.
     `hand_off_s`: until a parked thread starts on what was dispatched. `fork_s`: starting and joining the shards of a
     kernel. `poll_s`: until the host sees that a copy is done. `step_s`: between two steps.
     `dispatch_s`: on the thread that dispatches an op, for each. `wake_s`: there too, where that wakes a parked thread.
@@ -135,6 +136,7 @@ class Overheads:
     first_s: float = 0.0
     code_s: float = 0.0
     shared_s: float = 0.0
+    contention: float = 1.0
     parked_s: tuple[tuple[float, float, float], ...] = ()
 
     def after(self, kernel_s: float) -> float:
@@ -163,10 +165,11 @@ class Overheads:
         >>> Overheads(op_s=2.0, after_s=((1.0, 0.5),)).slower(1.5).after_s
         ((1.5, 0.75),)
         """
-        times = {f.name: getattr(self, f.name) * factor for f in fields(self) if f.name not in ("after_s", "parked_s")}
+        same = ("after_s", "parked_s", "contention")
+        times = {f.name: getattr(self, f.name) * factor for f in fields(self) if f.name not in same}
         after = tuple((length * factor, more * factor) for length, more in self.after_s)
         parked = tuple((idle, hand_off * factor, wake * factor) for idle, hand_off, wake in self.parked_s)
-        return Overheads(**times, after_s=after, parked_s=parked)
+        return Overheads(**times, after_s=after, parked_s=parked, contention=self.contention)
 
 
 def interpolate_points(points: Sequence[tuple[float, float]], at: float) -> float:

@@ -138,7 +138,7 @@ def recorded_costs(file: str, rest: CostModel) -> RecordedCosts:
     if not isinstance(nodes, dict):
         raise SimplaceError(f'{file}: not a file of costs; one has "schema": "{SCHEMA}" and "nodes"')
     for name, seconds in (*nodes.items(), ("gap", values.get("gap", 0.0))):
-        if not _is_seconds(seconds):
+        if not _is_number(seconds):
             raise SimplaceError(f"{file}: the cost of {name!r} is {seconds!r}; costs must be seconds, 0 or more")
     times = {name: float(seconds) for name, seconds in nodes.items()}
     intra_op = values.get("intra_op", 1)
@@ -155,23 +155,23 @@ def recorded_costs(file: str, rest: CostModel) -> RecordedCosts:
 def _parse_overheads(file: str, values: object) -> Overheads:
     known = {one.name for one in fields(Overheads)}
     if not isinstance(values, dict) or not set(values) <= known:
-        raise SimplaceError(f'{file}: "overheads" has the fields {join_choices(known)}, in seconds')
+        raise SimplaceError(f'{file}: "overheads" has the fields {join_choices(known)}')
     times = {name: _parse_time(file, name, value) for name, value in values.items()}
     return Overheads(**times)  # type: ignore[arg-type]
 
 
 def _parse_time(file: str, name: str, value: object) -> float | tuple[tuple[float, ...], ...]:
-    """Check one field of `Overheads`: seconds, or rows of a table of seconds."""
+    """Check one field of `Overheads`: a number, or rows of a table of seconds."""
     width = _TABLES.get(name)
     if width is None:
-        if not _is_seconds(value):
-            raise SimplaceError(f'{file}: {name} of "overheads" is {value!r}; it must be seconds, 0 or more')
+        if not _is_number(value):
+            raise SimplaceError(f'{file}: {name} of "overheads" is {value!r}; it must be a number, 0 or more')
         return float(value)  # type: ignore[arg-type]
     rows: Sequence[Any] = value if isinstance(value, list | tuple) else [None]
-    if not all(isinstance(row, list | tuple) and len(row) == width and all(map(_is_seconds, row)) for row in rows):
+    if not all(isinstance(row, list | tuple) and len(row) == width and all(map(_is_number, row)) for row in rows):
         raise SimplaceError(f'{file}: {name} of "overheads" is a list of rows of {width} times in seconds')
     return tuple(tuple(float(one) for one in row) for row in rows)
 
 
-def _is_seconds(value: object) -> bool:
+def _is_number(value: object) -> bool:
     return isinstance(value, int | float) and not isinstance(value, bool) and 0 <= value < 1e6

@@ -24,6 +24,11 @@ class Cores:
         self._serial = 0
         self._alarm = 0
 
+    @property
+    def is_busy(self) -> bool:
+        """Return whether any job runs."""
+        return bool(self._jobs)
+
     def run(self, work: int, then: Callable[[], None]) -> None:
         """Start `work` nanoseconds on a core; call `then` at the end."""
         self._advance()

@@ -80,6 +80,7 @@ class _TensorFlowSimulation:
             _to_nanoseconds(overheads.dead_s),
         )
         self.shared_ns = _to_nanoseconds(overheads.shared_s)
+        self.contention = overheads.contention
         self.fork_ns, self.poll_ns, self.step_ns = (
             _to_nanoseconds(overheads.fork_s),
             _to_nanoseconds(overheads.poll_s),
@@ -212,14 +213,14 @@ class _TensorFlowSimulation:
             return False
         work, worker.owed = worker.owed, 0
         process = self.processes[self.recorder.tracks[worker.track].owner]
-        process.cores.run(work, lambda: self.work_on(worker))
+        process.cores.run(self._contend(process, work), lambda: self.work_on(worker))
         return True
 
     def _begin(self, worker: Worker, activation: Activation) -> bool:
         """Start a node on a worker; return whether it takes time."""
         node, now = activation.node, self.events.now
         runs = not activation.is_dead
-        work = self._bookkeeping(node) if runs else self.dead_ns
+        work = self._contend(self.process_of[node], self._bookkeeping(node) if runs else self.dead_ns)
         intra_op_workers: list[int] = []
         if runs:
             intra_op_workers = self._take_intra_op_workers(node)
@@ -255,6 +256,10 @@ class _TensorFlowSimulation:
             return self.op_ns
         is_new_code = self.graph.nodes[node].op not in self.types_ran
         return self.op_ns + self.first_ns + (self.code_ns if is_new_code else 0)
+
+    def _contend(self, process: _Process, work: int) -> int:
+        """Return how long bookkeeping takes while other threads of its process are busy, or are not."""
+        return round(work * self.contention) if process.cores.is_busy else work
 
     def _take_intra_op_workers(self, node: int) -> list[int]:
         """Take free threads of the intra-op pool for a kernel that can be split."""

@@ -14,6 +14,7 @@ from pathlib import Path
 from statistics import fmean, median
 from typing import Any, TypeVar
 
+from simplace.costs.calibration import Sharing
 from simplace.errors import ProgramError, TargetError, join_choices
 from simplace.graph import graph_def
 from simplace.importers.target import GRAPH_SUFFIXES, Target, parse_target
@@ -45,16 +46,16 @@ class MeasuredStep:
     `delay` is how long the process's threads waited for a core of the machine meanwhile, in nanoseconds: 0 on a quiet
     machine with enough cores. `untraced` is the wall time of a step beside it that was not traced.
     `paces` are how fast the machine was just before and just after: nanoseconds of the executor's bookkeeping of one
-    node of a small graph; () where that was not measured. `sharing` are the nanoseconds that come to it while a second
-    thread is busy; () on one thread, or where that was not measured. `expensive` names the nodes that the executor took
-    to be expensive at that time.
+    node of a small graph; () where that was not measured. `sharing` is what a second busy thread cost at both times;
+    () on one thread, or where that was not measured. `expensive` names the nodes that the executor took to be
+    expensive at that time.
     """
 
     runs: tuple[NodeRun, ...]
     delay: int = 0
     untraced: int = 0
     paces: tuple[float, ...] = ()
-    sharing: tuple[float, ...] = ()
+    sharing: tuple[Sharing, ...] = ()
     expensive: frozenset[str] = frozenset()
 
     @property
@@ -246,7 +247,7 @@ def _read_step(values: dict[str, Any]) -> MeasuredStep:
     return MeasuredStep(
         tuple(NodeRun(*event) for event in values["events"]),
         paces=tuple(values.get("paces", ())),
-        sharing=tuple(values.get("sharing", ())),
+        sharing=tuple(Sharing(*one) for one in values.get("sharing", ())),
         expensive=frozenset(values.get("expensive", ())),
         **numbers,
     )

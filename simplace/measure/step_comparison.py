@@ -79,7 +79,10 @@ def fixed_times(measured: Measured) -> Overheads:
 def _adapt_to_step(fixed: Overheads, step: MeasuredStep, pace: float) -> Overheads:
     """Return the fixed times as they are on the machine at a step; `pace` is what they hold for, 0 where unknown."""
     own = fixed.slower(step.pace / pace) if pace and step.pace else fixed
-    return replace(own, shared_s=max(0.0, fmean(step.sharing)) / 1e9) if step.sharing else own
+    if not step.sharing:
+        return own
+    contention, more = (fmean(values) for values in zip(*step.sharing, strict=True))
+    return replace(own, shared_s=more / 1e9, contention=contention)
 
 
 def _compare_setting(

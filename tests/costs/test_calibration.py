@@ -4,7 +4,7 @@ from dataclasses import dataclass
 
 import pytest
 
-from simplace.costs.calibration import derive_overheads
+from simplace.costs.calibration import derive_overheads, measure_sharing
 from simplace.costs.cost_model import Overheads
 
 
@@ -56,11 +56,11 @@ def looped(hot: int, first: int, after_long: int, code: int = 0) -> list[Run]:
     return runs
 
 
-def two_loops(hot: int, sharing: int, trips: int) -> list[Run]:
-    """Make two loops on two threads at once; the longer one goes on alone, and its bookkeeping is faster then."""
-    runs, both = [], 100 + hot + sharing
+def two_loops(hot: int, sharing: int, trips: int, contention: int = 1) -> list[Run]:
+    """Make two loops on two threads at once; the longer one goes on alone, and is faster then."""
+    runs, length, both = [], 100 * contention, contention * (100 + hot) + sharing
     for name, begin in (("short", both // 2), ("long", 0)):
-        runs += [Run(f"{name}/{i % 2}", begin + i * both, begin + i * both + 100) for i in range(trips)]
+        runs += [Run(f"{name}/{i % 2}", begin + i * both, begin + i * both + length) for i in range(trips)]
     alone, end = 100 + hot, (trips - 1) * both
     runs += [Run(f"long/{i % 2}", end + i * alone, end + i * alone + 100) for i in range(1, trips)]
     return sorted(runs, key=lambda run: run.start)
@@ -94,6 +94,12 @@ def test_each_fixed_time_is_read_off_its_probe() -> None:
     # A first run adds 525: it is compared with the mean of later ones, 150 more after every second node.
     more = {round(1e9 * length): round(1e9 * more) for length, more in found.after_s}
     assert more == {900: 0, 2000: 150, 6000: 150, 200_000: 1475}
+
+
+def test_what_sharing_costs_is_told_from_cores_that_are_halves_of_one() -> None:
+    assert measure_sharing(two_loops(300, 80, 60)) == pytest.approx((1.0, 80.0), rel=0.05)
+    assert measure_sharing(two_loops(300, 80, 60, contention=2)) == pytest.approx((2.0, 80.0), rel=0.06)
+    assert measure_sharing(two_loops(300, 80, 10)) is None  # too few gaps to tell anything
 
 
 def test_what_takes_many_times_the_median_is_left_out() -> None:

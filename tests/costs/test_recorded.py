@@ -54,7 +54,7 @@ def test_recorded_fixed_times_are_used(tmp_path: Path) -> None:
 
 
 def test_fixed_times_are_the_same_after_writing_and_reading(tmp_path: Path) -> None:
-    fixed = Overheads(op_s=1e-6, shared_s=2e-7, after_s=((0.1, 0.05),), parked_s=((1.0, 0.01, 0.0), (2.0, 0.02, 0.0)))
+    fixed = Overheads(op_s=1e-6, shared_s=2e-7, contention=1.5, after_s=((0.1, 0.05),), parked_s=((1.0, 0.01, 0.0),))
     content = cost_file({"A": 0.25}, intra_op=1, fixed=fixed, tensorflow="2.21.0")
     assert recorded_costs(write(tmp_path, json.dumps(content)), make_roofline()).overheads == fixed
 
@@ -62,7 +62,7 @@ def test_fixed_times_are_the_same_after_writing_and_reading(tmp_path: Path) -> N
 @pytest.mark.parametrize(
     ("fixed", "message"),
     [
-        ('{"op_s": "slow"}', "op_s of \"overheads\" is 'slow'; it must be seconds, 0 or more"),
+        ('{"op_s": "slow"}', "op_s of \"overheads\" is 'slow'; it must be a number, 0 or more"),
         ('{"parked_s": [[1, 2]]}', 'parked_s of "overheads" is a list of rows of 3 times in seconds'),
         ('{"after_s": 3}', 'after_s of "overheads" is a list of rows of 2 times'),
         ('{"speed": 3}', '"overheads" has the fields'),

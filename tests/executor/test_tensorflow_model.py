@@ -175,6 +175,14 @@ def test_bookkeeping_after_another_thread_costs_more() -> None:
     ]  # fmt: skip
 
 
+def test_bookkeeping_takes_longer_while_another_thread_is_busy() -> None:
+    text = "x = Placeholder() @c {dtype=float}\n A = Neg(x) @c\n B = Neg(x) @c\n C = Exp(A) @c"
+    halves = Costs({"A": 1.0, "B": 3.0, "C": 1.0}, overheads=Overheads(op_s=0.0001, contention=2.0))
+    assert ticks(run(text, halves, inter_op=2)) == [
+        "inter-op 0: x 0-0.1", "inter-op 0: B 0.1-3.2", "inter-op 1: A 0.1-1.3", "inter-op 1: C 1.3-2.5",
+    ]  # fmt: skip
+
+
 def test_private_gpu_pools_have_their_threads() -> None:
     text = "x = Placeholder() @g0 {dtype=float}\n A = Neg(x) @g0\n y = Placeholder() @c {dtype=float}\n B = Neg(y) @c"
     done = run(text, Costs(launch=1.0), inter_op=1, gpu_thread_mode="gpu_private")

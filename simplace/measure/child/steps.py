@@ -154,12 +154,12 @@ def _trace_gauge(sessions: list[Any], targets: list[Any]) -> Any:
     return _run_traced(session, targets, 1)
 
 
-def _read_gauges(traces: list[tuple[Any, Any]]) -> dict[str, list[float]]:
+def _read_gauges(traces: list[tuple[Any, Any]]) -> dict[str, list[Any]]:
     """Return what the steps of the gauges before and after a step tell; `traces` has those of none, one or both."""
     found = [[_list_events(trace) for trace in both] for both in traces]
     paces = [_measure_pace(events) for both in found[:1] for events in both]
     sharing = [measure_sharing([_NodeTime(one[0], one[3], one[4]) for one in e]) for both in found[1:] for e in both]
-    return {"paces": paces, "sharing": [more for more in sharing if more is not None]}
+    return {"paces": paces, "sharing": [one for one in sharing if one is not None]}
 
 
 def _measure_pace(events: list[list[Any]]) -> float:
