@@ -125,7 +125,7 @@ def write_title(placed: Placed) -> str:
     soft = "on" if placement.soft_placement else "off"
     nodes = _count_nodes(placement)
     kind = KINDS[program.kind]
-    if placed.runs_unplaced:
+    if program.runs_unplaced:
         nodes = f"{nodes} on its device, without placement"
     if program.kind == "compiled":
         nodes = f"{format_count(sum(len(cluster.ops) for cluster in placed.clusters), 'op')} compiled by XLA"
@@ -154,7 +154,7 @@ def agreement_line(result: Result, whom: str = "") -> str:
     counts = [f"{same}/{total} nodes"] if total or (asked and not refused) else []
     counts += [f"{eager.same}/{eager.total} eager ops"] if eager is not None else []
     counts += [f"{format_count(refused, 'program')} refused as predicted"] if refused else []
-    uncalled = sum(placed.is_uncalled and not placed.runs_unplaced for placed in result.programs)
+    uncalled = sum(placed.is_uncalled and not placed.placement.program.runs_unplaced for placed in result.programs)
     count = format_count(uncalled, "function")
     them = "it" if uncalled == 1 else "them"
     rest = f"; {count} not compared, as this run did not instantiate {them}" if uncalled else ""
@@ -266,8 +266,9 @@ def _program_table(result: Result) -> Table:
     rows: dict[tuple[str, ...], list[tuple[str, Counter[str]]]] = {}
     for placed in result.programs:
         ops = tables.count_ops_by_device(placed)
-        agreement = str(placed.agreement) if placed.agreement is not None else "not placed" * placed.runs_unplaced
-        row = (drop_number(placed.title), placed.placement.program.kind, _spread_without_number(ops), agreement)
+        program = placed.placement.program
+        agreement = str(placed.agreement) if placed.agreement is not None else "not placed" * program.runs_unplaced
+        row = (drop_number(placed.title), program.kind, _spread_without_number(ops), agreement)
         rows.setdefault(row, []).append((placed.title, ops))
     shown = tuple(
         (
@@ -308,13 +309,14 @@ def _spread_without_number(ops: Counter[str]) -> str:
 
 
 def _describe_refusal(placement: Placement) -> str:
+    from simplace.explain.finding import state_caught
     from simplace.explain.sentences import state_conflict
 
     refusal = placement.refusal
     assert refusal is not None, "asked only for a refused placement"
     caught_at = placement.program.catches(refusal.code)
-    caught = "" if caught_at is None else f"; the program catches that{f' at {caught_at}' if caught_at else ''}"
-    lines = [f"refused: TensorFlow does not place this graph ({refusal.code}){caught}"]
+    code = ", ".join(filter(None, (refusal.code, state_caught(caught_at))))
+    lines = [f"refused: TensorFlow does not place this graph ({code})"]
     lines.append("  " + refusal.message.split("\nColocation Debug Info")[0].splitlines()[0])
     lines += [f"  {line}" for line in state_conflict(placement)]
     return "\n".join(lines)
