@@ -20,7 +20,7 @@ def add(commands: Any) -> None:
     words.add_target(parser, optional=True)
     judging.add_reports(parser)
     parser.set_defaults(
-        command=lambda options: _examine_target(options) if options.target else _check_computer(options)
+        command=lambda options: _check_computer(options) if options.target is None else _examine_target(options)
     )
 
 
