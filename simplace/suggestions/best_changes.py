@@ -47,24 +47,24 @@ def gains_surely(trial: Trial) -> bool:
     return trial.gain >= LEAST_GAIN and trial.gain > trial.gain_error
 
 
-def _is_worthwhile(trial: Trial) -> bool:
-    """Return whether a change makes the step fit or surely gains, also over the last part of it that does so alone."""
-    if not (trial.makes_fit or gains_surely(trial)):
-        return False
-    base = trial.base
-    while base is not None and not _is_worthwhile(base):
-        base = base.base
-    return base is None or _is_worthwhile(trial.since(base))
+def _list_worthwhile(trials: Iterable[Trial]) -> list[Trial]:
+    """List what makes the step fit or surely gains, also over each part of it that does so alone."""
+    found: list[Trial] = []
+    for trial in sorted(trials, key=lambda one: len(one.places)):
+        over_parts = [trial.over(one) for one in found if one.places < trial.places]
+        if all(one.makes_fit or gains_surely(one) for one in (trial, *over_parts)):
+            found.append(trial)
+    return found
 
 
 def choose_trials(trials: Sequence[Trial]) -> Iterator[Trial]:
     """Choose what to suggest: the best changes, no two of one kind at one line, none that is part of a better one.
 
-    A gain that is no larger than its error is none, and several changes have to gain as much over fewer of them. What
+    A gain that is no larger than its error is none, and several changes have to gain as much over some of them. What
     makes a step fit counts even if that takes longer, and if twice as long where there is nothing else.
     """
     chosen: list[Trial] = []
-    gained = [one for one in trials if _is_worthwhile(one)]
+    gained = _list_worthwhile(trials)
     gained = [one for one in gained if one.gain >= _SLOW] or gained
     for trial in sorted(gained, key=rank_trial):
         if len(chosen) == _MOST:

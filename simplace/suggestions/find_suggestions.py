@@ -230,7 +230,7 @@ class _Search:
             trial = try_change(change, evidence, self.before, self.run, self.options)
             if best is not None:
                 change = relocate_change(change, evidence.original_line)
-                trial = replace(trial, change=join_changes(best.change, change), base=best)
+                trial = replace(trial, change=join_changes(best.change, change))
             if trial.outcome == "program failed":
                 self.failed.add(key)
             self.trials.append(trial)

@@ -47,7 +47,6 @@ class Trial:
 
     `texts` are the new texts of the files that it changes, by name. `after` is None where there is no step to compare;
     `result` is what the changed program's run gave, None where it gave nothing. `error` says in a line what failed.
-    `base` is the trial that this one goes on from, with one change more, None where that is the program on disk.
     """
 
     change: Change
@@ -57,12 +56,16 @@ class Trial:
     texts: Mapping[str, str] = field(default_factory=dict, repr=False)
     result: Result | None = None
     error: str = ""
-    base: Trial | None = field(default=None, repr=False)
 
-    def since(self, base: Trial) -> Trial:
-        """Return the trial of what was added to one that it goes on from, as if that were the program on disk."""
-        assert base.after is not None, "what is gone on from has a step"
-        return replace(self, before=base.after, base=None)
+    @property
+    def places(self) -> frozenset[tuple[str, str]]:
+        """Return the kind and the line of each change that it makes."""
+        return frozenset((part.kind, part.at) for part in self.change.list_parts())
+
+    def over(self, other: Trial) -> Trial:
+        """Return the same trial compared with the step of another one, which has held, instead of the program's own."""
+        assert other.after is not None, "what has held has a step"
+        return replace(self, before=other.after)
 
     @property
     def makes_fit(self) -> bool:
