@@ -100,6 +100,12 @@ def test_a_target_without_a_name(command, capsys):  # as of a variable of the sh
     assert said(capsys, command, "") == f"simplace: '': {why}\n"
 
 
+@pytest.mark.parametrize("option", [["--devices", "cpu:1"], ["--junit", "verdicts.xml"], ["--sarif", "found.sarif"]])
+def test_what_is_about_a_program_needs_one(option, capsys):
+    wanted = "--devices, --junit and --sarif are about a program; name a TARGET"
+    assert said(capsys, "doctor", *option) == f"simplace: {wanted}\n"
+
+
 @pytest.mark.parametrize("suffix", [".pb", ".pbtxt", ".keras", ".toml"])
 def test_a_pipe_a_device_and_a_link_to_itself(suffix, graph, tmp_path, capsys):
     pipe, device, loop = (tmp_path / f"{name}{suffix}" for name in ("pipe", "device", "loop"))
