@@ -52,10 +52,11 @@ def main() -> None:
 
 
 def _compare(program: Path, steps: int, rounds: int) -> Iterator[str]:
-    with tempfile.TemporaryDirectory() as folder:
+    with tempfile.TemporaryDirectory() as folder, open(os.devnull, "w") as nowhere:
         before = Path(folder, "model.py")
         before.write_text(program.read_text())
-        found = api.suggest(str(before), api.settings("cpu:1", stdout=2), StepOptions(cores=os.cpu_count() or 1), 120)
+        settings = api.settings("cpu:1", stdout=nowhere.fileno())
+        found = api.suggest(str(before), settings, StepOptions(cores=os.cpu_count() or 1), 120)
         for trial in found.best:
             after = Path(folder, "changed.py")
             after.write_text(trial.texts[str(before)])

@@ -64,13 +64,11 @@ class Placed:
 
     @property
     def is_uncalled(self) -> bool:
-        """Return whether TensorFlow came to place the function at no time, as that of a dataset that nothing reads."""
-        return self.agreement is None and self.placement.program.kind in ("compiled", "dataset", "call")
+        """Return whether TensorFlow came to place the function at no time, as that of a dataset that nothing reads.
 
-    @property
-    def runs_unplaced(self) -> bool:
-        """Return whether a kernel runs the function whole on its own device, so that there is nothing to compare."""
-        return self.agreement is None and self.placement.program.runs_unplaced
+        A function that runs unplaced is among them.
+        """
+        return self.agreement is None and self.placement.program.kind in ("compiled", "dataset", "call")
 
     @property
     def ops(self) -> int:

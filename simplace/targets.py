@@ -372,8 +372,10 @@ def _nothing_placed(target: str, parsed: Target, observed: Observation) -> str:
         told = [remark for remark in observed.remarks if remark.startswith(parsed.function)]
         return f"{target}: {' '.join(told) or f'the program called no tf.function of the name {parsed.function}'}"
     ran = f"it ran {observed.eager_ops} ops eagerly, one by one" if observed.eager_ops else "it ran no op"
-    hint = " ".join(observed.remarks) or "decorate the function with @tf.function and call it"
-    return f"{target}: the script calls no tf.function and runs no session, so nothing can be placed ({ran}). {hint}"
+    said = f"{target}: the script calls no tf.function and runs no session, so nothing can be placed ({ran})"
+    if observed.remarks:
+        return f"{said}. {' '.join(observed.remarks)}"
+    return f"{said}; decorate the function with @tf.function and call it"
 
 
 def _require_installed(target: str, settings: Settings) -> None:

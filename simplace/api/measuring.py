@@ -12,6 +12,7 @@ from simplace.costs.chosen_model import cost_model
 from simplace.costs.recorded_costs import RecordedCosts, cost_file
 from simplace.executor.step_options import Threads
 from simplace.graph.op_kinds import CONSTANTS, VARIABLE_HANDLE
+from simplace.importers.read_file import read_file
 from simplace.importers.target import parse_target
 from simplace.measure.measurement import Measured, MeasureOptions, measure_target
 from simplace.measure.step_comparison import StepAgreement, check_schedule, fixed_times
@@ -52,6 +53,9 @@ def measure_steps(target: str, options: MeasureOptions) -> RealSteps:
     """Run real steps of a target in a child process; raise a `SimplaceError` for whatever the user can fix."""
     for inter_op, intra_op in options.settings:
         Threads(inter_op=inter_op, intra_op=intra_op)  # refuses before anything runs
+    parsed = parse_target(target, has_signatures=True)
+    if parsed.kind in ("graph", "saved_model"):
+        read_file(parsed, None)  # refuses a damaged file in words, which TensorFlow does with a traceback
     return measure_target(target, _settle(options), RealSteps)
 
 

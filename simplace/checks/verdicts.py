@@ -100,7 +100,11 @@ def of_failure(result: Result) -> tuple[Verdict, ...]:
 
 def of_agreement(result: Result) -> tuple[Verdict, ...]:
     """Return a verdict on each program and on the eager ops, a skipped one on what TensorFlow was not seen to place."""
-    asked = [_judge_program(placed, result) for placed in result.programs if not placed.runs_unplaced]
+    asked = [
+        _judge_program(placed, result)
+        for placed in result.programs
+        if placed.agreement is not None or not placed.placement.program.runs_unplaced
+    ]
     if result.eager is not None:
         asked.append(_judge_eager_ops(result))
     return (

@@ -20,7 +20,7 @@ def add(commands: Any) -> None:
     words.add_target(parser, optional=True)
     judging.add_reports(parser)
     parser.set_defaults(
-        command=lambda options: _examine_target(options) if options.target else _check_computer(options)
+        command=lambda options: _check_computer(options) if options.target is None else _examine_target(options)
     )
 
 
@@ -28,8 +28,8 @@ def _check_computer(options: argparse.Namespace) -> int:
     from simplace.doctor.environment import examine_computer
     from simplace.views.text.environment_table import computer_report
 
-    if options.junit or options.sarif:
-        raise SimplaceError("--junit and --sarif report on a program; name a TARGET")
+    if options.junit or options.sarif or options.devices:
+        raise SimplaceError("--devices, --junit and --sarif are about a program; name a TARGET")
     facts = examine_computer(os.environ)
     output.print_text(computer_report(facts, terminal.find_width(sys.stdout)))
     return int(any(fact.is_wrong for fact in facts))

@@ -85,7 +85,7 @@ class _ClusterRun:
         return _repeat(_join(asked, self.add(body.runs.kernels, times)), body.rounds)
 
     def _ask(self, kernels: Sequence[FusedKernel], times: int) -> _Course:
-        """Let the host wait until the device has told whether a round runs."""
+        """Add kernels, after which the host waits until the device has told whether a round runs."""
         course = self.add(kernels, times)
         if not self.is_on_gpu:
             return course

@@ -1,12 +1,9 @@
-"""How long collectives take between GPUs of a machine: as NCCL runs them, and as TensorFlow's sums of copies.
+"""How long collectives take between GPUs of a machine, as NCCL runs them.
 
 NCCL moves data around rings. Of n GPUs each sends 2 (n - 1) / n of an all-reduce's bytes, (n - 1) / n of an
 all-gather's or a reduce-scatter's, all of a broadcast's. It has protocols of little latency for small sizes (LL, LL128)
 and one of full bandwidth for large ones (Simple), whose chunks have to travel around the ring before it is full; the
 faster one counts. Out of place, all-gather and reduce-scatter also move a GPU's own part within its memory.
-
-TensorFlow's HierarchicalCopyAllReduce and ReductionToOneDevice (python/distribute/cross_device_ops.py) are copies and
-additions: all to one GPU and back, or that in two groups of which one GPU each then exchanges the sums.
 """
 
 from __future__ import annotations
@@ -16,7 +13,6 @@ from dataclasses import dataclass, replace
 from typing import Any, Literal
 
 from simplace.costs.gpu_sheet import GB, GpuSheet
-from simplace.costs.hardware import Link
 
 Numbers = Any  # a float, or a numpy array of them while constants are fitted
 Constants = Mapping[str, float]
@@ -137,26 +133,3 @@ def _reach_rings(gpus: int, fabric: Fabric, c: Constants) -> float:
         return fabric.bandwidth * c["switch"] * (1 - c["switch_pair"] / gpus)
     shared: float = (2 / gpus) ** c[f"{fabric.kind}_shared"]
     return fabric.bandwidth * c[fabric.kind] * shared
-
-
-def time_reduction_to_one(size: float, gpus: int, link: Link, memory_bandwidth: float) -> float:
-    """Return the seconds of ReductionToOneDevice: all send to one in turn, over its link; it adds; all receive.
-
-    >>> time_reduction_to_one(1e9, 1, Link("", 1e9, 0.0), 1e12)
-    0.0
-    """
-    if gpus < 2:
-        return 0.0
-    return 2 * (gpus - 1) * link.seconds(int(size)) + (gpus + 1) * size / memory_bandwidth
-
-
-def time_hierarchical_copy(size: float, gpus: int, link: Link, memory_bandwidth: float) -> float:
-    """Return the seconds of HierarchicalCopyAllReduce: sums within two halves, an exchange, and copies back.
-
-    Fewer than four GPUs are not worth two groups: all is copied to one and back.
-    """
-    if gpus < 4:
-        return time_reduction_to_one(size, gpus, link, memory_bandwidth)
-    half = gpus - gpus // 2
-    exchange = link.seconds(int(size)) + 3 * size / memory_bandwidth
-    return time_reduction_to_one(size, half, link, memory_bandwidth) + exchange

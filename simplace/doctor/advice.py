@@ -12,7 +12,7 @@ from simplace.doctor.cost_advice import COST_ADVICE, COST_TITLES
 from simplace.explain import failures as fails
 from simplace.explain import findings as about
 from simplace.explain.eager_findings import EagerCopiesEachTime, state_copies
-from simplace.explain.finding import Failure, Finding
+from simplace.explain.finding import Failure, Finding, state_caught
 from simplace.explain.finding_lines import state_idle
 
 _MIB = 1 << 20
@@ -54,19 +54,11 @@ TITLES: dict[type[Finding], str] = {
 def advise_on_finding(finding: Finding) -> Advice:
     """Return the text of one finding."""
     said = _SENTENCES[type(finding)](finding)
-    if caught := _state_caught(finding):
-        said = replace(said, what=f"{said.what} {caught}")
+    if caught := state_caught(finding.caught_at):
+        is_foretold = isinstance(finding, Failure) and finding.is_foretold
+        then = "what follows was not run, since the call was computed" if is_foretold else "the program goes on"
+        said = replace(said, what=f"{said.what} The error is {caught}; {then}.")
     return replace(said, error=finding.error) if isinstance(finding, Failure) else said
-
-
-def _state_caught(finding: Finding) -> str:
-    """Return in a sentence that the program catches a finding's error, "" where it does not."""
-    if finding.caught_at is None:
-        return ""
-    at = f" at {finding.caught_at}" if finding.caught_at else ""
-    is_foretold = isinstance(finding, Failure) and finding.is_foretold
-    then = "what it does then was not run, since the call was computed" if is_foretold else "it goes on"
-    return f"The program catches this error{at}; {then}."
 
 
 def _xla_other_device(finding: fails.XlaOtherDevice) -> Advice:

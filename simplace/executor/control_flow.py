@@ -97,9 +97,8 @@ def control_flow(
 def _check_names(what: str, given: Mapping[str, int], known: list[str]) -> None:
     for name, value in given.items():
         if name not in known:
-            raise SimplaceError(
-                f"no {what} is called {name!r} in this graph; there are: {join_choices(known) or 'none'}"
-            )
+            there = f"there are: {join_choices(known)}" if known else "it has none"
+            raise SimplaceError(f"no {what} is called {name!r} in this graph; {there}")
         if value < 0:
             raise SimplaceError(f"{value} for the {what} {name!r} is not possible; give 0 or a positive integer")
 

@@ -13,7 +13,7 @@ from typing import ClassVar
 from simplace.errors import NoStepError
 from simplace.explain.copy_tensor import UncopiedVariant, find_uncopied_variants
 from simplace.explain.copy_tensor import describe_error as describe_copy_error
-from simplace.explain.finding import Failure, name_page
+from simplace.explain.finding import Failure, name_page, state_caught
 from simplace.placement.collective_groups import find_incomplete_groups
 from simplace.placement.placement import Placement
 from simplace.placement.xla_compiler import describe_lack, find_clusters
@@ -221,8 +221,7 @@ def check_step(placement: Placement) -> None:
 
 def format_failure(failure: Failure) -> str:
     """Return a failure as one line of text, with the user's line and TensorFlow's words."""
-    caught = f"caught at {failure.caught_at}" if failure.caught_at else "caught" * (failure.caught_at is not None)
-    where = ", ".join(filter(None, (failure.source, caught)))
+    where = ", ".join(filter(None, (failure.source, state_caught(failure.caught_at))))
     at = f" ({where})" if where else ""
     match failure:
         case XlaOtherDevice():

@@ -73,6 +73,15 @@ def name_page(rule: str, family: str = "doctor") -> str:
     return f"{family}/{rule}"
 
 
+def state_caught(caught_at: str | None) -> str:
+    """Return in words that an `except` of the program takes an error, at which line; "" where nothing takes it.
+
+    >>> state_caught("model.py:9"), state_caught(""), state_caught(None)
+    ('caught at model.py:9', 'caught', '')
+    """
+    return "" if caught_at is None else f"caught at {caught_at}" if caught_at else "caught"
+
+
 def cite_page(text: str, finding: Finding) -> str:
     """Return the text of a finding with the page to see.
 

@@ -71,7 +71,6 @@ is_next_iteration = NEXT_ITERATIONS.__contains__
 is_control_flow = CONTROL_FLOW.__contains__
 is_loop_cond = LOOP_COND.__eq__
 is_send = SENDS.__contains__
-is_recv = RECVS.__contains__
 is_constant = CONSTANTS.__contains__
 is_variable = VARIABLES.__contains__
 is_identity = IDENTITIES.__contains__

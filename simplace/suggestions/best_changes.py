@@ -9,14 +9,15 @@ from simplace.suggestions.changes import Change, Several
 from simplace.suggestions.estimated_step import Estimate
 from simplace.suggestions.trial import Trial
 
-LEAST_GAIN = 0.03  # of a step: less is within the error of any cost model
+WORTH_TRYING = 0.03  # of a step: another change may add to it
+LEAST_GAIN = 0.05  # of a step: gains that were measured were off by up to 0.04 (docs/suggest.md)
 _SLOW = -1.0  # the gain of a step that takes twice as long
 _MOST = 3  # suggestions
 
 
 def lower_estimate(estimate: Estimate) -> Estimate:
     """Return what an estimate has to stay below to be worth a run: less time, or less missing in whatever time."""
-    missing, nanoseconds = (int((1 - LEAST_GAIN) * number) for number in estimate)
+    missing, nanoseconds = (int((1 - WORTH_TRYING) * number) for number in estimate)
     return Estimate(missing, sys.maxsize if estimate.missing else nanoseconds)
 
 
@@ -46,14 +47,24 @@ def gains_surely(trial: Trial) -> bool:
     return trial.gain >= LEAST_GAIN and trial.gain > trial.gain_error
 
 
+def _list_worthwhile(trials: Iterable[Trial]) -> list[Trial]:
+    """List what makes the step fit or surely gains, also over each part of it that does so alone."""
+    found: list[Trial] = []
+    for trial in sorted(trials, key=lambda one: len(one.places)):
+        over_parts = [trial.over(one) for one in found if one.places < trial.places]
+        if all(one.makes_fit or gains_surely(one) for one in (trial, *over_parts)):
+            found.append(trial)
+    return found
+
+
 def choose_trials(trials: Sequence[Trial]) -> Iterator[Trial]:
     """Choose what to suggest: the best changes, no two of one kind at one line, none that is part of a better one.
 
-    A gain that is no larger than its error is none. What makes a step fit counts even if that takes longer, and if
-    twice as long where there is nothing else.
+    A gain that is no larger than its error is none, and several changes have to gain as much over some of them. What
+    makes a step fit counts even if that takes longer, and if twice as long where there is nothing else.
     """
     chosen: list[Trial] = []
-    gained = [one for one in trials if one.makes_fit or gains_surely(one)]
+    gained = _list_worthwhile(trials)
     gained = [one for one in gained if one.gain >= _SLOW] or gained
     for trial in sorted(gained, key=rank_trial):
         if len(chosen) == _MOST:

@@ -19,6 +19,7 @@ from simplace.result import Placed, Result
 from simplace.suggestions.batch_changes import find_batches
 from simplace.suggestions.best_changes import (
     LEAST_GAIN,
+    WORTH_TRYING,
     choose_trials,
     gains_surely,
     keep_best,
@@ -211,9 +212,9 @@ class _Search:
         """Return whether a change is worth to go on from: it lacks less memory, or, if all fits, takes less time."""
         missing = self.before.missing if best is None else best.missing
         if missing:
-            return trial.missing <= (1 - LEAST_GAIN) * missing
+            return trial.missing <= (1 - WORTH_TRYING) * missing
         gain = 0.0 if best is None else best.gain
-        return trial.outcome == "held" and 1 - trial.gain <= (1 - LEAST_GAIN) * (1 - gain)
+        return trial.outcome == "held" and 1 - trial.gain <= (1 - WORTH_TRYING) * (1 - gain)
 
     def _try_all(self, candidates: Sequence[Change], evidence: Evidence, best: Trial | None) -> Iterator[Trial]:
         """Try changes on top of the best change so far, as long as there is time, but for those that failed before."""

@@ -137,21 +137,19 @@ class _StepReader:
         found: list[ast.expr] = []
         calls: list[ast.AST] = []
         for loop in (node for node in ast.walk(self._source.tree) if isinstance(node, ast.For)):
-            inner = [node for one in loop.body for node in ast.walk(one) if isinstance(node, ast.For)]
-            elsewhere = {node for one in inner for node in ast.walk(one)}  # in a loop over epochs, what it repeats
-            called = (node for one in loop.body for node in ast.walk(one) if isinstance(node, ast.Call))
-            own = [call for call in called if self._is_step(call.func) and call not in elsewhere]
-            calls += [call.func for call in own]
-            dataset, target = _unpack(loop)
-            parts = {node.id for node in ast.walk(target) if isinstance(node, ast.Name)}
-            uses = [node for one in loop.body for node in ast.walk(one) if _name_of(node) in parts]
-            given = [arg for call in own for arg in call.args if not call.keywords]
-            if own and all(any(use is arg for arg in given) for use in uses) and len(given) == len(uses):
-                found.append(dataset)
-            elif own:
+            own = self._list_calls(loop)
+            if own and not _takes_parts(loop, own):
                 return ()
+            calls += [call.func for call in own]
+            found += [_unpack(loop)[0]] if own else []
         others = [node for node in ast.walk(self._source.tree) if self._is_step(node) and _is_read(node)]
         return tuple(found) if all(any(use is call for call in calls) for use in others) else ()
+
+    def _list_calls(self, loop: ast.For) -> list[ast.Call]:
+        """List the calls of the step in a loop, but for those in a loop within it: epochs repeat that one."""
+        inner = {node for one in _walk_body(loop) if isinstance(one, ast.For) for node in ast.walk(one)}
+        calls = (node for node in _walk_body(loop) if isinstance(node, ast.Call))
+        return [call for call in calls if self._is_step(call.func) and call not in inner]
 
     def _list_before(self) -> Iterator[Sequence[ast.stmt]]:
         """List what runs before the step, block by block outwards: of a method, how its object is made."""
@@ -254,6 +252,19 @@ def _unpack(loop: ast.For) -> tuple[ast.expr, ast.expr]:
     if isinstance(over, ast.Call) and is_numbered and isinstance(target, ast.Tuple) and len(target.elts) == 2:
         return over.args[0], target.elts[1]
     return over, target
+
+
+def _walk_body(loop: ast.For) -> Iterator[ast.AST]:
+    return (node for one in loop.body for node in ast.walk(one))
+
+
+def _takes_parts(loop: ast.For, calls: Sequence[ast.Call]) -> bool:
+    """Return whether calls take all parts of a loop's element, and nothing but these, which nothing else uses."""
+    _, target = _unpack(loop)
+    parts = {node.id for node in ast.walk(target) if isinstance(node, ast.Name)}
+    uses = [node for node in _walk_body(loop) if _name_of(node) in parts]
+    given = [arg for call in calls for arg in call.args if not call.keywords]
+    return len(given) == len(uses) and all(any(use is arg for arg in given) for use in uses)
 
 
 def _name_of(node: ast.AST) -> str:

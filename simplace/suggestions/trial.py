@@ -58,6 +58,16 @@ class Trial:
     error: str = ""
 
     @property
+    def places(self) -> frozenset[tuple[str, str]]:
+        """Return the kind and the line of each change that it makes."""
+        return frozenset((part.kind, part.at) for part in self.change.list_parts())
+
+    def over(self, other: Trial) -> Trial:
+        """Return the same trial compared with the step of another one, which has held, instead of the program's own."""
+        assert other.after is not None, "what has held has a step"
+        return replace(self, before=other.after)
+
+    @property
     def makes_fit(self) -> bool:
         """Return whether the step fits in memory with the change, and does not without."""
         return self.outcome == "held" and not self.before.memory.fits

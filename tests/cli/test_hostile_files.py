@@ -67,6 +67,45 @@ def test_a_name_that_is_too_long(option, graph, capsys):
         assert "the name is too long" in said(capsys, *(words if option else ["show", f"{name}.pb"]))
 
 
+@pytest.mark.parametrize(
+    ("name", "content", "why"),
+    [
+        ("model.pb", b"", "model.pb: empty, so not a GraphDef; write it again"),
+        (
+            "model.pb",
+            b"\x0a\xff",
+            "model.pb: not a binary GraphDef: truncated, damaged, or another kind of file; write it again",
+        ),
+        (
+            "model/saved_model.pb",
+            b"\x12\xff",
+            "the saved_model file in model is truncated or damaged; save the model again",
+        ),
+    ],
+)
+@pytest.mark.parametrize("command", ["show", "measure"])
+def test_a_truncated_file_is_refused_before_anything_runs(
+    command, name, content, why, tmp_path, monkeypatch, capsys
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    Path(name).parent.mkdir(exist_ok=True)
+    Path(name).write_bytes(content)
+    trusted = ["--run-untrusted"] if command == "measure" else []
+    assert said(capsys, command, name.partition("/")[0], *trusted) == f"simplace: {why}\n"
+
+
+@pytest.mark.parametrize("command", ["show", "doctor"])
+def test_a_target_without_a_name(command, capsys):  # as of a variable of the shell that is not set
+    why = "no such file or directory; give a script, a SavedModel directory or a graph file"
+    assert said(capsys, command, "") == f"simplace: '': {why}\n"
+
+
+@pytest.mark.parametrize("option", [["--devices", "cpu:1"], ["--junit", "verdicts.xml"], ["--sarif", "found.sarif"]])
+def test_what_is_about_a_program_needs_one(option, capsys):
+    wanted = "--devices, --junit and --sarif are about a program; name a TARGET"
+    assert said(capsys, "doctor", *option) == f"simplace: {wanted}\n"
+
+
 @pytest.mark.parametrize("suffix", [".pb", ".pbtxt", ".keras", ".toml"])
 def test_a_pipe_a_device_and_a_link_to_itself(suffix, graph, tmp_path, capsys):
     pipe, device, loop = (tmp_path / f"{name}{suffix}" for name in ("pipe", "device", "loop"))

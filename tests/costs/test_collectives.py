@@ -4,33 +4,14 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from simplace.costs.collectives import (
-    COLLECTIVES,
-    Fabric,
-    find_fabric,
-    time_collective,
-    time_hierarchical_copy,
-    time_reduction_to_one,
-)
+from simplace.costs.collectives import COLLECTIVES, Fabric, find_fabric, time_collective
 from simplace.costs.gpu_constants import read_constants
 from simplace.costs.gpu_sheets import SHEETS
-from simplace.costs.hardware import Link
 
-LINK = Link("one", 1e9, 1e-6)
 FABRICS = st.sampled_from(
     [Fabric("switch", 3e11), Fabric("mesh", 1.5e11), Fabric("pcie", 1.5e10), Fabric("host", 1.5e10)]
 )
 CONSTANTS = read_constants().groups["collectives"]
-
-
-def test_a_reduction_to_one_device_copies_all_there_and_back() -> None:
-    assert time_reduction_to_one(1e9, 4, LINK, 1e12) == pytest.approx(2 * 3 * (1 + 1e-6) + 5e-3)
-
-
-def test_a_hierarchical_copy_sums_halves_and_exchanges() -> None:
-    half = time_reduction_to_one(1e9, 4, LINK, 1e12)
-    assert time_hierarchical_copy(1e9, 8, LINK, 1e12) == pytest.approx(half + 1 + 1e-6 + 3e-3)
-    assert time_hierarchical_copy(1e9, 2, LINK, 1e12) == time_reduction_to_one(1e9, 2, LINK, 1e12)
 
 
 def test_large_all_reduces_run_at_the_measured_bus_bandwidth() -> None:

@@ -65,7 +65,7 @@ def test_a_function_that_is_refused(tmp_path: Path) -> None:
     rest = "step = tf.function(length)\ntry:\n    step()\nexcept tf.errors.InvalidArgumentError:\n    print('on')\n"
     result = _place(tmp_path / "model.py", OPS + rest)
     assert _list_levels(result) == [("note", "11")]
-    caught = f"(INVALID_ARGUMENT); the program catches that at {tmp_path}/model.py:11"
+    caught = f"(INVALID_ARGUMENT, caught at {tmp_path}/model.py:11)"
     assert f"refused: TensorFlow does not place this graph {caught}" in summary.write_summary(result)
 
 

@@ -322,7 +322,7 @@ def test_what_a_kernel_runs_whole_is_on_its_device_and_not_placed(write) -> None
         "_remote_init_func", "_remote_finalize_func",
     }  # fmt: skip
     result = simplace.check("model.py", "cpu:1,gpu:2")
-    unplaced = [placed for placed in result if placed.runs_unplaced]
+    unplaced = [placed for placed in result if placed.placement.program.runs_unplaced]
     assert [placed.title for placed in unplaced] == ["_remote_next_func", "_remote_next_func #2"]
     assert [set(devices(result, placed.title).values()) for placed in unplaced] == [{"GPU:0"}, {"GPU:1"}]
     assert write_title(unplaced[0]).endswith("8 nodes on its device, without placement, soft placement on")

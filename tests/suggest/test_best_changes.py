@@ -9,7 +9,7 @@ import pytest
 
 from simplace.analysis.step_memory import StepMemory
 from simplace.suggestions.best_changes import choose_trials
-from simplace.suggestions.changes import NewScope, ThreadSettings
+from simplace.suggestions.changes import NewScope, ThreadSettings, join_changes
 from simplace.suggestions.estimated_step import Step
 from simplace.suggestions.thread_changes import (
     WAKE_ERROR_NS,
@@ -25,12 +25,36 @@ from tests.executor.worlds import Costs, run
 def trial(line: int, gain: float, error: float) -> SimpleNamespace:
     change = NewScope(edits=(), at=f"m.py:{line}", device="/GPU:0", variables=())
     before = SimpleNamespace(memory=SimpleNamespace(fits=True))
-    return SimpleNamespace(change=change, gain=gain, gain_error=error, makes_fit=False, missing=0, before=before)
+    return SimpleNamespace(
+        change=change, gain=gain, gain_error=error, makes_fit=False, missing=0, before=before, places=frozenset({line})
+    )
 
 
 def test_a_gain_within_its_error_is_none() -> None:
-    tried = [trial(1, 0.3, 0.1), trial(2, 0.05, 0.31), trial(3, 0.02, 0.0), trial(4, 0.1, 0.1), trial(5, 0.1, 0.09)]
+    tried = [trial(1, 0.3, 0.1), trial(2, 0.05, 0.31), trial(3, 0.04, 0.0), trial(4, 0.1, 0.1), trial(5, 0.1, 0.09)]
     assert [one.change.at for one in choose_trials(tried)] == ["m.py:1", "m.py:5"]
+
+
+def test_several_changes_have_to_gain_over_some_of_them() -> None:
+    def change(line: int) -> NewScope:
+        return NewScope(edits=(), at=f"m.py:{line}", device="/GPU:0", variables=())
+
+    first = Trial(change(1), "held", step(10.0, 1), step(8.0, 1))
+    more, little = (
+        replace(first, change=join_changes(first.change, change(line)), after=step(milliseconds, 1))
+        for line, milliseconds in ((2, 6.0), (3, 7.7))
+    )
+    assert [round(one.gain, 2) for one in (first, more, little)] == [0.2, 0.4, 0.23]
+    assert [round(one.over(first).gain, 2) for one in (more, little)] == [0.25, 0.04]
+    assert [*choose_trials([first, more])] == [more, first]
+    assert [*choose_trials([first, little])] == [first]
+
+
+def test_a_part_that_would_not_be_suggested_need_not_be_beaten() -> None:
+    first = Trial(NewScope(edits=(), at="m.py:1", device="/GPU:0", variables=()), "held", step(10.0, 1), step(9.6, 1))
+    more = replace(first, change=join_changes(first.change, replace(first.change, at="m.py:2")), after=step(9.3, 1))
+    assert (round(more.gain, 2), round(more.over(first).gain, 2)) == (0.07, 0.03)
+    assert [*choose_trials([first, more])] == [more]
 
 
 TWO_OPS = """\

@@ -63,7 +63,7 @@ def test_what_gains_is_found(
 def test_nothing_is_suggested_where_nothing_gains(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     found = suggested("already_good", tmp_path, monkeypatch)
     assert found.best == ()
-    assert "nothing to suggest: no change saves 3% or more" in str(found)
+    assert "nothing to suggest: no change saves 5% or more" in str(found)
 
 
 @tf

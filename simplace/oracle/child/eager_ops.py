@@ -63,15 +63,22 @@ class _Given:
         return dict(zip(self.attrs[::2], self.attrs[1::2], strict=True))
 
 
+@dataclass(frozen=True, slots=True)
+class DatasetParts:
+    """Record of the parts of a run that follow datasets: their functions, their elements, their twins on the CPU."""
+
+    functions: DatasetFunctions
+    feeds: DatasetFeeds
+    twins: DatasetTwins
+
+
 class EagerExecution:
     """Intercept the calls from Python into TensorFlow's eager runtime."""
 
     def __init__(
         self,
         calls: FunctionCalls,
-        datasets: DatasetFunctions,
-        feeds: DatasetFeeds,
-        twins: DatasetTwins,
+        datasets: DatasetParts,
         custom: CustomDevices,
         eager: EagerLog | None,
         emulate: bool,
@@ -83,8 +90,6 @@ class EagerExecution:
         self._calls = calls
         self._custom = custom
         self._datasets = datasets
-        self._feeds = feeds
-        self._twins = twins
         self._eager = eager
         self._repeats = None if eager is None else EagerRepeats(eager)
         self._emulate = emulate
@@ -151,7 +156,7 @@ class EagerExecution:
     def _dispatch(self, device: str | None, op: str | bytes, inputs: Any, attrs: Any, run: Call) -> Any:
         op = op.decode() if isinstance(op, bytes) else op
         watched = self._eager if not is_inside() else None
-        with INSIDE, self._twins.lend_variables(inputs):
+        with INSIDE, self._datasets.twins.lend_variables(inputs):
             if not all(isinstance(tensor, ops.EagerTensor) for tensor in inputs):
                 return run()  # a tensor of a graph, which TensorFlow refuses
             if self._custom.takes(device or "", inputs):
@@ -163,7 +168,7 @@ class EagerExecution:
             functions: list[str] = []
             given = _Given(op, device or "", inputs, attrs or (), run)
             if kernel_types.has_dataset_functions(op):
-                functions = self._datasets.record(op, inputs, given.named_attrs(), given.scope)
+                functions = self._datasets.functions.record(op, inputs, given.named_attrs(), given.scope)
             given = self._exchange(given)
             with run_at_once():
                 if watched is not None:
@@ -171,18 +176,18 @@ class EagerExecution:
                 else:
                     results = self._compute_in_py_function(given) if is_in_py_function() else self._compute(given)
                 if self._emulate:
-                    results = self._twins.follow(op, inputs, given.attrs, functions, run, results)
-            return self._feeds.hand_on(op, inputs, functions, results)
+                    results = self._datasets.twins.follow(op, inputs, given.attrs, functions, run, results)
+            return self._datasets.feeds.hand_on(op, inputs, functions, results)
 
     def _exchange(self, given: _Given) -> _Given:
         """Return an op with other datasets in the place of those that have twins."""
-        inputs = self._twins.exchange(given.op, given.inputs) if self._emulate else given.inputs
+        inputs = self._datasets.twins.exchange(given.op, given.inputs) if self._emulate else given.inputs
         return given if inputs is given.inputs else replace(given, inputs=inputs, run=partial(given.run, inputs=inputs))
 
     def _call(self, function: str, inputs: Sequence[Any], scope: str, run: Call, attrs: Sequence[Any]) -> Any:
         """Call a function of the program, and note which datasets it is given elements of."""
-        self._feeds.note_call(function, inputs)
-        return self._feeds.hand_on(function, inputs, (), self._calls.run(function, inputs, scope, run, attrs))
+        self._datasets.feeds.note_call(function, inputs)
+        return self._datasets.feeds.hand_on(function, inputs, (), self._calls.run(function, inputs, scope, run, attrs))
 
     def _run_watched(self, watched: EagerLog, given: _Given) -> Any:
         """Run an op of the program, and count it."""
@@ -203,12 +208,12 @@ class EagerExecution:
             return self._execute(handle, device, op, list(inputs), attrs, repeat.outputs)
 
         self.ops += 1
-        with INSIDE, self._twins.lend_variables(inputs):
+        with INSIDE, self._datasets.twins.lend_variables(inputs):
             with run_at_once():
                 known = self._run_known(repeat.kind, self._exchange(_Given(op, scope or "", inputs, repeat.attrs, run)))
                 if self._emulate:
-                    known = self._twins.follow(op, inputs, repeat.attrs, (), run, known)
-            results = self._feeds.hand_on(op, inputs, (), repeat.kind.sign(known))
+                    known = self._datasets.twins.follow(op, inputs, repeat.attrs, (), run, known)
+            results = self._datasets.feeds.hand_on(op, inputs, (), repeat.kind.sign(known))
         if execute.must_record_gradient():
             execute.record_gradient(op, list(inputs), repeat.attrs, results)
         return results if repeat.outputs > 1 else next(iter(results), None)

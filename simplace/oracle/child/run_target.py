@@ -32,7 +32,7 @@ from simplace.oracle.child.dataset_feeds import DatasetFeeds
 from simplace.oracle.child.dataset_functions import DatasetFunctions
 from simplace.oracle.child.dataset_twins import DatasetTwins
 from simplace.oracle.child.eager_log import EagerLog
-from simplace.oracle.child.eager_ops import EagerExecution
+from simplace.oracle.child.eager_ops import DatasetParts, EagerExecution
 from simplace.oracle.child.error_stacks import leave_out_own_frames
 from simplace.oracle.child.function_calls import FunctionCalls
 from simplace.oracle.child.functions import Functions
@@ -95,12 +95,11 @@ def run_request(request: Request) -> int:
     calls = kind_of_calls(parts)
     is_watched = request.mode == "script" and tf_private.is_complete(tf_names.EAGER_OPS)
     eager_log = EagerLog(recorder, log, lines, seen) if is_watched else None
-    datasets = DatasetFunctions(functions, recorder, lines, calls)
-    feeds = DatasetFeeds(recorder)
     twins = DatasetTwins(functions, calls.copy_for_datasets)
+    datasets = DatasetParts(DatasetFunctions(functions, recorder, lines, calls), DatasetFeeds(recorder), twins)
     custom = CustomDevices(MeshFunctions(parts, calls))
     custom.watch()
-    eager = EagerExecution(calls, datasets, feeds, twins, custom, eager_log, emulate=bool(request.plugin))
+    eager = EagerExecution(calls, datasets, custom, eager_log, emulate=bool(request.plugin))
     if tf_private.is_complete(tf_names.CLUSTERS):
         clusters.watch()
     functions.watch()
@@ -126,7 +125,7 @@ def run_request(request: Request) -> int:
             threading._shutdown()  # type: ignore[attr-defined]  # the program's own threads go on after its last line
     atexit._run_exitfuncs()
     limit.report()
-    feeds.report()
+    datasets.feeds.report()
     if eager_log is not None:
         eager_log.report()
     if found := _describe_last_devices(request):

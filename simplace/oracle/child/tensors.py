@@ -143,11 +143,6 @@ def is_initialized(handle: Any) -> bool:
     return bool(tf.raw_ops.VarIsInitializedOp(resource=handle))
 
 
-def read_variable(handle: Any) -> Any:
-    """Read a variable where it is: the result shares its buffer."""
-    return tf.raw_ops.ReadVariableOp(resource=handle, dtype=describe_variable(handle).dtype)
-
-
 def make_zeros(dtype: Any, shape: Any) -> Any:
     """Return zeros of `dtype` and `shape`, with 1 for each unknown dimension and rank 0 for an unknown rank."""
     dims = [1 if size is None else size for size in shape.as_list()] if shape.rank is not None else []

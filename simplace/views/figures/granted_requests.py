@@ -1,4 +1,4 @@
-"""Say which requests for a device were not granted."""
+"""Write which requests for a device were not granted."""
 
 from __future__ import annotations
 

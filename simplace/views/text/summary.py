@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Collection, Sequence
+from collections.abc import Collection, Iterator, Sequence
 from typing import TYPE_CHECKING
 
 from simplace.explain.placement_findings import find_in_placement
@@ -125,7 +125,7 @@ def write_title(placed: Placed) -> str:
     soft = "on" if placement.soft_placement else "off"
     nodes = _count_nodes(placement)
     kind = KINDS[program.kind]
-    if placed.runs_unplaced:
+    if program.runs_unplaced:
         nodes = f"{nodes} on its device, without placement"
     if program.kind == "compiled":
         nodes = f"{format_count(sum(len(cluster.ops) for cluster in placed.clusters), 'op')} compiled by XLA"
@@ -148,22 +148,37 @@ def agreement_line(result: Result, whom: str = "") -> str:
     if not asked and eager is None:
         said = f"not checked against TensorFlow, only replayed by its {result.tensorflow} rules: {result.unchecked}"
         return visible(said)
-    same, total = sum(a.same for a in asked), sum(a.total for a in asked)
-    before, unreached = tell_ending(result), tell_unreached(result)
-    refused = sum(1 for a in asked if a.refusals[1])
-    counts = [f"{same}/{total} nodes"] if total or (asked and not refused) else []
-    counts += [f"{eager.same}/{eager.total} eager ops"] if eager is not None else []
-    counts += [f"{format_count(refused, 'program')} refused as predicted"] if refused else []
-    uncalled = sum(placed.is_uncalled and not placed.runs_unplaced for placed in result.programs)
-    count = format_count(uncalled, "function")
+    before, after = tell_ending(result), f"{tell_unreached(result)}{_tell_uncalled(result)}"
+    compared = [*asked, *([eager] if eager is not None else [])]
+    if all(each.holds for each in compared):
+        return visible(f"agrees with {whom}: {', '.join(_count_agreeing(asked, eager))}{before}{after}")
+    same = [f"{sum(each.same for each in asked)}/{sum(each.total for each in asked)} nodes"] if asked else []
+    same += [_count_eager(eager)] if eager is not None else []
+    return visible(f"DISAGREES with {whom}: {', '.join(same)} the same{before}; {_first_difference(result)}{after}")
+
+
+def _count_agreeing(asked: Sequence[Agreement], eager: Agreement | None) -> Iterator[str]:
+    """Yield how many nodes, eager ops and refused programs are as TensorFlow has them; all are."""
+    total, refused = sum(each.total for each in asked), sum(bool(each.refusals[1]) for each in asked)
+    if total or (asked and not refused):
+        yield f"{sum(each.same for each in asked)}/{total} nodes"
+    if eager is not None:
+        yield _count_eager(eager)
+    if refused:
+        yield f"{format_count(refused, 'program')} refused as predicted"
+
+
+def _count_eager(eager: Agreement) -> str:
+    return f"{eager.same}/{eager.total} eager ops"
+
+
+def _tell_uncalled(result: Result) -> str:
+    """Return how many functions the run did not come to place, "" for none."""
+    each = (placed.is_uncalled and not placed.placement.program.runs_unplaced for placed in result.programs)
+    if not (uncalled := sum(each)):
+        return ""
     them = "it" if uncalled == 1 else "them"
-    rest = f"; {count} not compared, as this run did not instantiate {them}" if uncalled else ""
-    if all(a.holds for a in (*asked, *([eager] if eager is not None else []))):
-        return visible(f"agrees with {whom}: {', '.join(counts)}{before}{unreached}{rest}")
-    compared = [f"{same}/{total} nodes"] if asked else []
-    compared += [f"{eager.same}/{eager.total} eager ops"] if eager is not None else []
-    said = f"{', '.join(compared)} the same"
-    return visible(f"DISAGREES with {whom}: {said}{before}; {_first_difference(result)}{unreached}{rest}")
+    return f"; {format_count(uncalled, 'function')} not compared, as this run did not instantiate {them}"
 
 
 def coverage_line(result: Result) -> str:
@@ -266,8 +281,9 @@ def _program_table(result: Result) -> Table:
     rows: dict[tuple[str, ...], list[tuple[str, Counter[str]]]] = {}
     for placed in result.programs:
         ops = tables.count_ops_by_device(placed)
-        agreement = str(placed.agreement) if placed.agreement is not None else "not placed" * placed.runs_unplaced
-        row = (drop_number(placed.title), placed.placement.program.kind, _spread_without_number(ops), agreement)
+        program = placed.placement.program
+        agreement = str(placed.agreement) if placed.agreement is not None else "not placed" * program.runs_unplaced
+        row = (drop_number(placed.title), program.kind, _spread_without_number(ops), agreement)
         rows.setdefault(row, []).append((placed.title, ops))
     shown = tuple(
         (
@@ -308,13 +324,14 @@ def _spread_without_number(ops: Counter[str]) -> str:
 
 
 def _describe_refusal(placement: Placement) -> str:
+    from simplace.explain.finding import state_caught
     from simplace.explain.sentences import state_conflict
 
     refusal = placement.refusal
     assert refusal is not None, "asked only for a refused placement"
     caught_at = placement.program.catches(refusal.code)
-    caught = "" if caught_at is None else f"; the program catches that{f' at {caught_at}' if caught_at else ''}"
-    lines = [f"refused: TensorFlow does not place this graph ({refusal.code}){caught}"]
+    code = ", ".join(filter(None, (refusal.code, state_caught(caught_at))))
+    lines = [f"refused: TensorFlow does not place this graph ({code})"]
     lines.append("  " + refusal.message.split("\nColocation Debug Info")[0].splitlines()[0])
     lines += [f"  {line}" for line in state_conflict(placement)]
     return "\n".join(lines)

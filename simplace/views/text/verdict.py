@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Mapping, Sequence
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NamedTuple
 
 from simplace.analysis.device_time import CAUSES, Cause, DeviceTime
 from simplace.analysis.part_names import name_copied, name_part
@@ -27,19 +26,24 @@ _LISTED = 3  # names, or first and last ones of several, that it lists of a grou
 _SMALL = 0.1  # of a step: shorter waits of a busy device are not told
 
 
+class _GroupVerdict(NamedTuple):
+    """Record of what is said of devices that are busy and wait alike: "GPU:0 busy 16%, launch-bound", its evidence."""
+
+    brief: str
+    evidence: str = ""
+
+
 def write_verdict(schedule: Schedule) -> str:
     """Return in one line how busy each device is, and what it waits for; the CPU's only where nothing else works."""
-    return "; ".join(_describe_group(schedule, group, _name_group(schedule, group)) for group in _list_groups(schedule))
+    groups = _list_groups(schedule)
+    return "; ".join("".join(_describe_group(schedule, group, _name_group(schedule, group))) for group in groups)
 
 
 def write_brief_verdict(schedule: Schedule) -> str:
     """Return the verdict without its evidence, such as "GPU:0 busy 16%, launch-bound", of the first devices alike."""
-    said = [
-        re.split(r": |, waits|, each waits \d| during|, longest", _describe_group(schedule, group, names))[0]
-        for group in _list_groups(schedule)
-        for names in [_name_group(schedule, group, _LISTED)]
-    ]
-    return "; ".join([*said[:_BRIEF], *(["…"] if len(said) > _BRIEF else [])])
+    groups = _list_groups(schedule)
+    said = [_describe_group(schedule, one, _name_group(schedule, one, _LISTED)).brief for one in groups[:_BRIEF]]
+    return "; ".join([*said, *(["…"] if len(groups) > _BRIEF else [])])
 
 
 def _name_group(schedule: Schedule, group: Sequence[DeviceTime], most: int | None = None) -> str:
@@ -105,42 +109,50 @@ def round_shares(times: Sequence[int]) -> list[int]:
     return shares
 
 
-def _describe_group(schedule: Schedule, group: Sequence[DeviceTime], names: str) -> str:
+def _describe_group(schedule: Schedule, group: Sequence[DeviceTime], names: str) -> _GroupVerdict:
     """Return what holds for devices that are busy and wait alike, and are called `names`."""
-    first, cause = group[0], group[0].main_cause
+    first = group[0]
     if first.is_idle:
         has_ops = any(node.device == first.device for node in schedule.estimated.graph.nodes if node.role == "op")
         them = "it" if len(group) == 1 else "them"
-        return f"{names} idle: nothing {'computes on' if has_ops else 'requests'} {them}"
+        return _GroupVerdict(f"{names} idle", f": nothing {'computes on' if has_ops else 'requests'} {them}")
     busy = f"{names} busy {_format_range([round_shares(_list_times(one))[0] for one in group])}"
-    if cause is None:
-        waits = [each for each in CAUSES if each in first.waits and first.waits[each].time > _SMALL * first.whole]
-        is_cpu = schedule.placed.devices.by_name[first.device].type == "CPU"
-        words = {**HEADINGS, "launches": "the executor"} if is_cpu else HEADINGS
-        if first.is_latency_bound:
-            busy += f", latency-bound: {_describe_kernels(schedule, group)}"
-        rest = ", ".join(f"{_share_of(group, each)} for {words[each]}" for each in waits)
-        return f"{busy}, {'each waits' if len(group) > 1 else 'waits'} {rest}" if rest else busy
-    return f"{busy}, {_describe_cause(schedule, group, cause)}"
+    if first.main_cause is None:
+        return _describe_busy(schedule, group, busy)
+    brief, evidence = _describe_cause(schedule, group, first.main_cause)
+    return _GroupVerdict(f"{busy}, {brief}", evidence)
 
 
-def _describe_cause(schedule: Schedule, group: Sequence[DeviceTime], cause: Cause) -> str:
+def _describe_busy(schedule: Schedule, group: Sequence[DeviceTime], busy: str) -> _GroupVerdict:
+    """Return what is said of devices that wait for nothing mostly: what of their kernels, and the waits that count."""
+    first = group[0]
+    waits = [each for each in CAUSES if each in first.waits and first.waits[each].time > _SMALL * first.whole]
+    is_cpu = schedule.placed.devices.by_name[first.device].type == "CPU"
+    words = {**HEADINGS, "launches": "the executor"} if is_cpu else HEADINGS
+    rest = ", ".join(f"{_share_of(group, each)} for {words[each]}" for each in waits)
+    waiting = f", {'each waits' if len(group) > 1 else 'waits'} {rest}" if rest else ""
+    if not first.is_latency_bound:
+        return _GroupVerdict(busy, waiting)
+    return _GroupVerdict(f"{busy}, latency-bound", f": {_describe_kernels(schedule, group)}{waiting}")
+
+
+def _describe_cause(schedule: Schedule, group: Sequence[DeviceTime], cause: Cause) -> _GroupVerdict:
     """Return what devices mostly wait for, with what takes longest of it."""
     share, who = f"{_share_of(group, cause)} of the step", "each waits" if len(group) > 1 else "it waits"
     if cause == "launches" and schedule.placed.devices.by_name[group[0].device].type == "CPU":
-        return f"bound by the executor: its bookkeeping and hand-offs between threads take {share}"
+        return _GroupVerdict("bound by the executor", f": its bookkeeping and hand-offs between threads take {share}")
     if cause == "launches":
         kernels = _describe_kernels(schedule, group)
-        return f"launch-bound: {who} for the host to launch {kernels} during {share}"
+        return _GroupVerdict("launch-bound", f": {who} for the host to launch {kernels} during {share}")
     number = max((one.waits[cause] for one in group), key=lambda waited: waited.time).longest
-    longest = _name_span(schedule, schedule.trace.spans[number])
+    during = f"during {share}, longest for {_name_span(schedule, schedule.trace.spans[number])}"
     if cause == "devices":
         awaited = {schedule.find_awaited(one) for one in group}
         other = awaited.pop() if len(awaited) == 1 else "another device"
-        return f"{who} for {other} during {share}, longest for {longest}"
+        return _GroupVerdict(f"{who} for {other}", f" {during}")
     bound = {"copies": "copy-bound", "collectives": "bound by collectives", "input": "input-bound"}[cause]
     what = {"copies": "copies", "collectives": "collectives", "input": "the input pipeline"}[cause]
-    return f"{bound}: {who} for {what} during {share}, longest for {longest}"
+    return _GroupVerdict(bound, f": {who} for {what} {during}")
 
 
 def _describe_kernels(schedule: Schedule, group: Sequence[DeviceTime]) -> str:
