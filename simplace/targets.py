@@ -33,7 +33,6 @@ if TYPE_CHECKING:
     from simplace.compare.coverage import Coverage
     from simplace.placement.eager.eager_placement import EagerCopies, EagerPlacement, PlacedEager
     from simplace.program.observation import (
-        EarlyEnd,
         LoggedNode,
         Observation,
         ObservedDevice,
@@ -46,8 +45,6 @@ if TYPE_CHECKING:
 _NO_GRAPH = "a .keras file holds layers, not a graph that TensorFlow could place; check the script that loads it"
 _OPEN_SHAPES = ", whether shapes fit included"
 _NEVER_STARTED = "the program ended before it placed anything"
-_INTERNAL = "simplace itself failed, not the program"
-_REPORT = "please report this, with the lines above"
 
 
 @dataclass(frozen=True, slots=True)
@@ -349,22 +346,7 @@ def _place_observed(observed: ObservedProgram, devices: DeviceSet, table: Kernel
 
 def failure_of(target: str, observed: Observation) -> ProgramError | None:
     """Return how a program terminated early, None where it did not."""
-    failure = observed.failure
-    if failure is None:
-        return None
-    first, _, rest = failure.text.partition("\n")
-    if failure.how == "timed out":
-        first += "; --timeout gives it more"
-    if failure.how == "internal":
-        return ProgramError(f"{target}: {_INTERNAL}: {failure.line}; {_REPORT}", details=failure.text)
-    if failure.how != "raised":
-        return ProgramError(f"{target}: {first}", rest, _status_of(failure))
-    return ProgramError(f"{target}: the program stopped with {failure.line}", failure.text, _status_of(failure))
-
-
-def _status_of(failure: EarlyEnd) -> int:
-    """Return the exit status of a command whose program failed: the program's, of which a system keeps one byte."""
-    return failure.status % 256 or ProgramError.status
+    return None if observed.failure is None else observed.failure.make_error(target)
 
 
 def _nothing_placed(target: str, parsed: Target, observed: Observation) -> str:

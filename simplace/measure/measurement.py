@@ -21,6 +21,7 @@ from simplace.importers.target import GRAPH_SUFFIXES, Target, parse_target
 from simplace.oracle.launch import SEARCHED
 from simplace.oracle.orphan import run_group
 from simplace.oracle.scratch import scratch_folder
+from simplace.program.observation import EarlyEnd
 from simplace.program.program import Program
 
 
@@ -201,6 +202,8 @@ def measure_target(target: str | Path, options: MeasureOptions, kind: type[M]) -
         values = json.loads(answer.read_text(encoding="utf-8"))
         if "refused" in values:
             raise TargetError(f"{target}: {values['refused']}")
+        if "failure" in values:
+            raise EarlyEnd(**values["failure"]).make_error(str(target))
         program = Program(
             values["name"], "graph", graph_def.parse_graph_def(graph.read_bytes(), is_ours=True), soft_placement=True
         )

@@ -6,6 +6,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Literal
 
+from simplace.errors import ProgramError
 from simplace.graph.node_def import GraphDef
 from simplace.program.allocation_log import AllocationLog
 from simplace.program.eager_op import EagerOp
@@ -13,6 +14,8 @@ from simplace.program.program import Program, SessionRun
 
 Ending = Literal["", "raised", "exited", "crashed", "timed out", "refused", "internal", "stopped"]
 WhyUnreached = Literal["not called", "call failed", "only traced", "eager"]
+_INTERNAL = "simplace itself failed, not the program"
+_REPORT = "please report this, with the lines above"
 
 
 @dataclass(frozen=True, slots=True)
@@ -171,6 +174,18 @@ class EarlyEnd:
     text: str
     line: str = ""
     status: int = 0
+
+    def make_error(self, target: str) -> ProgramError:
+        """Return what a command raises for it, whose exit status is the program's."""
+        status = self.status % 256 or ProgramError.status  # a system keeps one byte
+        first, _, rest = self.text.partition("\n")
+        if self.how == "timed out":
+            first += "; --timeout gives it more"
+        if self.how == "internal":
+            return ProgramError(f"{target}: {_INTERNAL}: {self.line}; {_REPORT}", details=self.text)
+        if self.how != "raised":
+            return ProgramError(f"{target}: {first}", rest, status)
+        return ProgramError(f"{target}: the program stopped with {self.line}", self.text, status)
 
 
 @dataclass(frozen=True, slots=True)

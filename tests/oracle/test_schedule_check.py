@@ -319,3 +319,19 @@ def test_only_what_runs_is_measured(tmp_path: Path) -> None:
         measure(file)
     with pytest.raises(TargetError, match="no such file or directory"):
         measure(tmp_path / "none.py")
+
+
+@pytest.mark.parametrize(
+    ("script", "told", "status"),
+    [
+        ("import sys\nsys.exit(7)\n", "the program ended with exit status 7", 7),
+        ("x = 1\nraise ValueError('boom')\n", "the program stopped with ValueError: boom at .*model.py:2", 1),
+        ("import no_such_package\n", "the program stopped with ModuleNotFoundError: .* at .*model.py:1", 1),
+    ],
+)
+def test_how_a_program_ended_is_told_as_show_does(tmp_path: Path, script: str, told: str, status: int) -> None:
+    (tmp_path / "model.py").write_text(script)
+    with pytest.raises(ProgramError, match=told) as caught:
+        measurement.measure_target(f"{tmp_path}/model.py", MeasureOptions(), Measured)
+    assert caught.value.status == status
+    assert "simplace" not in caught.value.details

@@ -9,7 +9,7 @@ import tensorflow as tf
 from google.protobuf import text_format
 
 from simplace.measure.child import called, probes, runnable, steps
-from simplace.measure.child.called import CannotRunError
+from simplace.measure.child.called import CannotRunError, ProgramEndedError
 from simplace.measure.child.runnable import Runnable
 from simplace.oracle.child import tf_names, tf_private
 
@@ -23,6 +23,8 @@ def answer_request(request: dict[str, Any]) -> dict[str, Any]:
         name, found = _find_runnable(request)
     except CannotRunError as reason:
         return {**values, "refused": str(reason)}
+    except ProgramEndedError as end:
+        return {**values, "failure": end.failure}
     Path(request["graph"]).write_bytes(found.definition.SerializeToString())
     settings = [(inter_op, intra_op) for inter_op, intra_op in request["settings"]]
     gauges = probes.build_gauges() if request["probes"] else None

@@ -2,18 +2,17 @@
 
 from __future__ import annotations
 
-import runpy
-import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
-from pathlib import Path
 from typing import Any
 
 import tensorflow as tf
 
 from simplace.graph.function_names import shown_name
+from simplace.oracle.child import script
 from simplace.oracle.child.patches import patch_method, restore_method
+from simplace.oracle.child.source_lines import SourceLines
 from simplace.oracle.child.tensors import make_zeros
 from simplace.oracle.child.tf_private import concrete_function, context, server_lib
 
@@ -47,6 +46,14 @@ class CannotRunError(Exception):
     """Report why something cannot be run alone."""
 
 
+class ProgramEndedError(Exception):
+    """Report how a program ended early: a record as `script.failure_of` returns it."""
+
+    def __init__(self, failure: dict[str, Any]) -> None:
+        super().__init__(failure["text"])
+        self.failure = failure
+
+
 class _Enough(BaseException):
     """End the program: the requested function has been called."""
 
@@ -77,18 +84,17 @@ class _Watcher:
             raise _Enough
 
 
-def find_script_call(script: str, arguments: list[str], function: str) -> tuple[Call | None, list[str]]:
+def find_script_call(path: str, arguments: list[str], function: str) -> tuple[Call | None, list[str]]:
     """Run a script; return the call of `function`, else of the function with the largest graph, and remarks.
 
     The script is ended where nothing new is to come; None where it calls no such function. Raise `CannotRunError` where
-    it is one task of several.
+    it is one task of several, `ProgramEndedError` where it raises or exits with an error before any call.
     """
     watcher = _Watcher(function)
-    sys.argv = [script, *arguments]
-    sys.path[0] = str(Path(script).resolve().parent)
+    module = script.new_main(path, tuple(arguments))
     with _watch_calls(watcher), _watch_clusters():
         try:
-            runpy.run_path(script, run_name="__main__")
+            script.run_script(module)
         except _Enough:
             pass
         except _Clustered:
@@ -96,9 +102,10 @@ def find_script_call(script: str, arguments: list[str], function: str) -> tuple[
                 "the program is a task of a cluster, which cannot be measured on one computer; "
                 "simplace schedule without measured costs simulates its steps"
             ) from None
-        except SystemExit as end:
-            if end.code not in (None, 0) and not watcher.calls:
-                raise
+        except (Exception, SystemExit) as error:
+            failure = script.failure_of(error, SourceLines(path))
+            if failure is not None and not (watcher.calls and isinstance(error, SystemExit)):
+                raise ProgramEndedError(failure) from None
     calls = list(watcher.calls.values())
     if not calls:
         return None, []
