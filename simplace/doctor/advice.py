@@ -64,8 +64,8 @@ def _state_caught(finding: Finding) -> str:
     if finding.caught_at is None:
         return ""
     at = f" at {finding.caught_at}" if finding.caught_at else ""
-    is_foretold = isinstance(finding, Failure) and finding.is_foretold
-    then = "what it does then was not run, since the call was computed" if is_foretold else "it goes on"
+    is_unseen = isinstance(finding, Failure) and finding.is_foretold and not finding.was_raised
+    then = "what it does then was not run, since the call was computed" if is_unseen else "it goes on"
     return f"The program catches this error{at}; {then}."
 
 

@@ -140,7 +140,8 @@ class Program:
     `runs` are those that happened of a session, each kind once, in the order of the first.
     `feeds` are the functions of the datasets outside of the graph that its arguments come from.
     `handlers` has by status code the user's line of the `except` that takes an error of that code from the first call,
-    so that the program goes on; "" where it went on after its refusal in a way that is not known.
+    so that the program goes on; "" where it went on after its refusal in a way that is not known. `raised` has the
+    codes of the errors that first calls ended with in the run.
     `xla_error` is what XLA says against compiling the function, besides what it has no kernel for; "" for nothing.
     `pins` are requests to suppose; with any, this is a what-if and not what the program says.
     """
@@ -170,6 +171,7 @@ class Program:
     runs: tuple[ObservedRun, ...] = ()
     feeds: frozenset[Feed] = frozenset()
     handlers: Mapping[str, str] = field(default_factory=dict)
+    raised: frozenset[str] = frozenset()
     xla_error: str = ""
 
     @property
