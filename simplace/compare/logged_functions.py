@@ -8,7 +8,7 @@ from dataclasses import replace
 
 from simplace.devices.device_set import DeviceSet
 from simplace.graph.op_kinds import is_arg
-from simplace.lowering.dataset_fusions import makes_dataset
+from simplace.lowering.dataset_fusions import hands_on_arguments, is_map, makes_dataset
 from simplace.lowering.rewrite_utils import count_sinks, find_left_out
 from simplace.placement.captured_function import find_captured
 from simplace.placement.partitioned_function_ops import find_called
@@ -61,6 +61,7 @@ class LoggedFunctions:
     def find_instances(self, program: Program) -> Iterator[tuple[Program, Sequence[LoggedNode] | None]]:
         """Yield a dataset's function as TensorFlow instantiated it, each time with its log, or None if it never did.
 
+        A map that only hands on elements is left out (noop_elimination.cc), and its function with it.
         Where there are several instances, the log says where the arguments of each are. A dataset may turn the
         rewriting of its functions off, and one that is sharded between workers is rewritten once more.
         """
@@ -74,8 +75,14 @@ class LoggedFunctions:
             caller = replace(program.caller, rewrites=rewrites, left_out=left_out)
             arguments = _list_arg_devices(program, graph) if len(logged) > 1 else program.arg_devices
             yield replace(program, arg_devices=arguments, caller=caller), graph.nodes
-        if not logged:
+        if not logged and not _is_left_out(program):
             yield program, None
+
+
+def _is_left_out(program: Program) -> bool:
+    """Return whether TensorFlow leaves out the map that would call a function, so that nothing instantiates it."""
+    function = program.graph.library[program.function or ""]
+    return program.caller is not None and is_map(program.caller.op) and hands_on_arguments(function)
 
 
 def _count_rewrites(program: Program, graph: LoggedGraph) -> int:

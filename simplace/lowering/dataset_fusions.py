@@ -65,6 +65,28 @@ def makes_dataset(op: str) -> bool:
     return "Dataset" in op
 
 
+def is_map(op: str) -> bool:
+    """Return whether a dataset of this op is left out where its function hands on the elements."""
+    return op in _MAPS
+
+
+def hands_on_arguments(function: FunctionDef) -> bool:
+    """Return whether a function does nothing, and returns its arguments in their order."""
+    if function.is_stateful:
+        return False
+    if len(function.inputs) != len(function.outputs):
+        return False
+    nodes = {each.name: each for each in function.nodes}
+
+    def find_source(ref: str) -> str:
+        while (made := nodes.get(_name_of(ref))) is not None and made.op == "Identity":
+            ref = made.inputs[0]
+        return _name_of(ref)
+
+    returned = [find_source(function.ret[result.name]) for result in function.outputs]
+    return returned == [arg.name for arg in function.inputs]
+
+
 def make_unique_name(prefix: str, names: Set[str], number: int) -> str:
     """Return the prefix, or the prefix with the first number from `number` on that makes it a new name.
 
@@ -146,22 +168,10 @@ def _leave_out(body: _Body, name: str, library: Mapping[str, FunctionDef]) -> bo
 
 
 def _hands_on(node: NodeDef, library: Mapping[str, FunctionDef]) -> bool:
-    """Return whether a map's function captures nothing, does nothing and returns its arguments in their order."""
+    """Return whether a map captures nothing, and its function hands on its arguments."""
     called = node.attrs.get("f")
     function = library.get(called.name) if isinstance(called, FuncRef) else None
-    if function is None or node.attrs.get("Targuments") or function.is_stateful:
-        return False
-    if len(function.inputs) != len(function.outputs):
-        return False
-    nodes = {each.name: each for each in function.nodes}
-
-    def find_source(ref: str) -> str:
-        while (made := nodes.get(_name_of(ref))) is not None and made.op == "Identity":
-            ref = made.inputs[0]
-        return _name_of(ref)
-
-    returned = [find_source(function.ret[result.name]) for result in function.outputs]
-    return returned == [arg.name for arg in function.inputs]
+    return function is not None and not node.attrs.get("Targuments") and hands_on_arguments(function)
 
 
 def _fuse_shuffle(body: _Body, name: str) -> None:

@@ -361,3 +361,23 @@ def test_all_that_a_run_logs_is_accounted_for(write) -> None:
     result = simplace.check("model.py", "cpu:1,gpu:1")
     assert coverage_line(result) == "accounts for 14 of 14 lines of TensorFlow's log"
     assert result.agrees
+
+
+def test_a_map_that_hands_on_its_elements_calls_no_function(write) -> None:
+    write("""\
+        import tensorflow as tf
+        strategy = tf.distribute.MirroredStrategy()
+        for each in strategy.experimental_distribute_dataset(tf.data.Dataset.range(8).batch(4)):  # which maps them
+            pass
+        rows = tf.data.Dataset.range(4).map(lambda x: x)
+        kept = tf.data.Options()
+        kept.experimental_optimization.noop_elimination = False
+        for each in (*rows, *rows.with_options(kept)):
+            pass
+    """)
+    observed = observe_script("model.py", (), Machine(gpus=2))
+    logged = [shown_name(graph.function) for graph in observed.logged.graphs]
+    assert logged.count("Dataset_map_lambda") == 1 and "Dataset_map_normalize" not in logged
+    result = simplace.check("model.py", "cpu:1,gpu:2")
+    assert (result.agrees, result.coverage.missing) == (True, ())
+    assert [placed.title for placed in result if placed.is_uncalled and not placed.runs_unplaced] == []
