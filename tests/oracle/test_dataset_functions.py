@@ -377,7 +377,8 @@ def test_a_map_that_hands_on_its_elements_calls_no_function(write) -> None:
     """)
     observed = observe_script("model.py", (), Machine(gpus=2))
     logged = [shown_name(graph.function) for graph in observed.logged.graphs]
-    assert logged.count("Dataset_map_lambda") == 1 and "Dataset_map_normalize" not in logged
+    assert logged.count("Dataset_map_lambda") == 1
+    assert "Dataset_map_normalize" not in logged
     result = simplace.check("model.py", "cpu:1,gpu:2")
     assert (result.agrees, result.coverage.missing) == (True, ())
     assert [placed.title for placed in result if placed.is_uncalled and not placed.runs_unplaced] == []

@@ -2,16 +2,20 @@
 
 from __future__ import annotations
 
+import subprocess
+import sys
+from collections.abc import Callable
 from pathlib import Path
 from textwrap import dedent
 
 import pytest
 
-from simplace.api import Settings, place
+from simplace.api import Settings, check, place
 from simplace.machine.machine import Machine
 from simplace.result import Result
 
 pytestmark = pytest.mark.tf
+Ask = Callable[[str, Settings], Result]
 
 LOOPS = """\
     import tensorflow as tf
@@ -645,3 +649,32 @@ def test_what_the_program_would_raise_it_raises(tmp_path: Path) -> None:
     assert "Input is not invertible" in str(failure)
     assert str(failure).endswith("model.py:5")
     assert "simplace_cpu" not in str(failure)
+
+
+SESSIONS = """\
+    import tensorflow.compat.v1 as tf
+    tf.disable_v2_behavior()
+    x = tf.placeholder(tf.float32, [2])
+    y = [tf.identity(tf.add_n([x * 3e38, x * 3e38]) * 0.1), tf.exp(x) - 1.0]
+    without = tf.ConfigProto()
+    without.graph_options.rewrite_options.disable_meta_optimizer = True
+    def run(config):
+        with tf.Session(config=config) as session:
+            made, handle = session.make_callable(y, [x]), session.partial_run_setup(y, [x])
+            found = [session.run(y, {x: [1.0, 2.0]}), made([1.0, 2.0]), session.partial_run(handle, y, {x: [1.0, 2.0]})]
+        return [str(values[0][0]) for values in found]
+    def turn_off():
+        tf.config.optimizer.set_experimental_options({"disable_meta_optimizer": True})
+        return run(None)
+    assert [run(None), run(without), turn_off()] == [3 * ["6e+37"], 3 * ["inf"], 3 * ["inf"]]  # Grappler adds by 2 * x
+"""
+
+
+@pytest.mark.parametrize(("ask", "gpus"), [(place, 0), (place, 1), (check, 1)])
+def test_sessions_compute_with_grappler_where_the_program_has_it(tmp_path: Path, ask: Ask, gpus: int) -> None:
+    plain = subprocess.run([sys.executable, "-c", dedent(SESSIONS)], capture_output=True, text=True, check=False)
+    assert plain.returncode == 0, plain.stderr
+    path = tmp_path / "model.py"
+    path.write_text(dedent(SESSIONS))
+    result = ask(str(path), Settings(Machine(gpus=gpus)))
+    assert (result.failure, result.agrees) == (None, True)
