@@ -90,7 +90,8 @@ class Caller:
 
     `program` and `node` name the op ("" for one that ran eagerly), `op` is its type, `role` says what the function is
     for it, `at` is the user's line. With `takes_default` what requests no device goes to that of the op. The
-    dataset's graph is rewritten so many times first (lowering/rewrite_utils.py), without the optimizers left out.
+    dataset's graph is rewritten so many times first (lowering/rewrite_utils.py), without the optimizers left out;
+    `unreplayed` is one by which TensorFlow has rewritten the function and that is not replayed, "" for none.
     """
 
     program: str
@@ -101,6 +102,7 @@ class Caller:
     takes_default: bool = True
     rewrites: int = 0
     left_out: tuple[str, ...] = ()
+    unreplayed: str = ""
 
 
 @dataclass(frozen=True, slots=True)

@@ -154,16 +154,26 @@ def agreement_line(result: Result, whom: str = "") -> str:
     counts = [f"{same}/{total} nodes"] if total or (asked and not refused) else []
     counts += [f"{eager.same}/{eager.total} eager ops"] if eager is not None else []
     counts += [f"{format_count(refused, 'program')} refused as predicted"] if refused else []
-    uncalled = sum(placed.is_uncalled and not placed.runs_unplaced for placed in result.programs)
-    count = format_count(uncalled, "function")
-    them = "it" if uncalled == 1 else "them"
-    rest = f"; {count} not compared, as this run did not instantiate {them}" if uncalled else ""
+    rest = _tell_uncompared([placed for placed in result.programs if placed.is_uncalled and not placed.runs_unplaced])
     if all(a.holds for a in (*asked, *([eager] if eager is not None else []))):
         return visible(f"agrees with {whom}: {', '.join(counts)}{before}{unreached}{rest}")
     compared = [f"{same}/{total} nodes"] if asked else []
     compared += [f"{eager.same}/{eager.total} eager ops"] if eager is not None else []
     said = f"{', '.join(compared)} the same"
     return visible(f"DISAGREES with {whom}: {said}{before}; {_first_difference(result)}{unreached}{rest}")
+
+
+def _tell_uncompared(functions: Sequence[Placed]) -> str:
+    """Return in clauses how many functions were not compared, and why."""
+    told = ""
+    rewritten = [placed for placed in functions if placed.unreplayed]
+    if uncalled := len(functions) - len(rewritten):
+        them = "it" if uncalled == 1 else "them"
+        told += f"; {format_count(uncalled, 'function')} not compared, as this run did not instantiate {them}"
+    if rewritten:
+        optimizers = " and ".join(sorted({placed.unreplayed for placed in rewritten}))
+        told += f"; {format_count(len(rewritten), 'function')} not compared, as tf.data's {optimizers} is not replayed"
+    return told
 
 
 def coverage_line(result: Result) -> str:
