@@ -651,6 +651,34 @@ def test_what_the_program_would_raise_it_raises(tmp_path: Path) -> None:
     assert "simplace_cpu" not in str(failure)
 
 
+ERRORS = """\
+    import tensorflow as tf
+    total, count = tf.Variable(0.0), tf.Variable(0.0)
+    @tf.function
+    def take(iterator):
+        for _ in tf.range(2):
+            total.assign_add(next(iterator))
+    @tf.function
+    def check(x):
+        count.assign_add(1.0)
+        tf.debugging.assert_positive(x)
+    iterator, seen = iter(tf.data.Dataset.from_tensor_slices([1.0, 2.0, 4.0])), []
+    for step, value in ((take, iterator), (take, iterator), (check, tf.constant(1.0)), (check, tf.constant(-1.0))):
+        try:
+            step(value)
+        except (tf.errors.OutOfRangeError, tf.errors.InvalidArgumentError) as error:
+            seen.append(type(error).__name__)
+    assert seen == ["OutOfRangeError", "InvalidArgumentError"]
+    assert [float(total), float(count)] == [7.0, 2.0], [float(total), float(count)]
+"""
+
+
+@pytest.mark.parametrize("gpus", [0, 1])
+def test_what_was_assigned_before_an_error_stays(tmp_path: Path, gpus: int) -> None:
+    result = run(tmp_path, ERRORS, gpus)
+    assert result.failure is None
+
+
 SESSIONS = """\
     import tensorflow.compat.v1 as tf
     tf.disable_v2_behavior()
