@@ -64,11 +64,17 @@ class Placed:
 
     @property
     def is_uncalled(self) -> bool:
-        """Return whether TensorFlow came to place the function at no time, as that of a dataset that nothing reads.
+        """Return whether there is no placement of a function to compare with, as of a dataset that nothing reads.
 
         A function that runs unplaced is among them.
         """
         return self.agreement is None and self.placement.program.kind in ("compiled", "dataset", "call")
+
+    @property
+    def unreplayed(self) -> str:
+        """Return the optimizer of tf.data that TensorFlow has rewritten the function by, if it is not replayed."""
+        caller = self.placement.program.caller
+        return "" if caller is None else caller.unreplayed
 
     @property
     def ops(self) -> int:

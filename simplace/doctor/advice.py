@@ -55,8 +55,8 @@ def advise_on_finding(finding: Finding) -> Advice:
     """Return the text of one finding."""
     said = _SENTENCES[type(finding)](finding)
     if caught := state_caught(finding.caught_at):
-        is_foretold = isinstance(finding, Failure) and finding.is_foretold
-        then = "what follows was not run, since the call was computed" if is_foretold else "the program goes on"
+        is_unseen = isinstance(finding, Failure) and finding.is_foretold and not finding.was_raised
+        then = "what follows was not run, since the call was computed" if is_unseen else "the program goes on"
         said = replace(said, what=f"{said.what} The error is {caught}; {then}.")
     return replace(said, error=finding.error) if isinstance(finding, Failure) else said
 

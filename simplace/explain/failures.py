@@ -18,6 +18,7 @@ from simplace.placement.collective_groups import find_incomplete_groups
 from simplace.placement.placement import Placement
 from simplace.placement.xla_compiler import describe_lack, find_clusters
 from simplace.placement.xla_launch_util import ForeignResource, describe_error, find_foreign_resources
+from simplace.program.program import Program
 
 
 @dataclass(frozen=True, slots=True)
@@ -145,7 +146,7 @@ def find_failures(placement: Placement) -> list[Failure]:
         *read_elsewhere(placement), *uncompilable_ops(placement), *uncopied_variants(placement),
         *missing_partners(placement), *refusal_of_xla(placement),
     )  # fmt: skip
-    return [replace(failure, caught_at=placement.program.catches(*failure.codes)) for failure in found]
+    return [_note_handling(failure, placement.program) for failure in found]
 
 
 def read_elsewhere(placement: Placement) -> Iterator[XlaOtherDevice]:
@@ -254,6 +255,12 @@ def count_resources(failure: XlaOtherDevice) -> str:
     """Return how many variables, or tables and other objects, a call is given from elsewhere."""
     kind, count = "variable" if failure.are_variables else "table", len(failure.nodes)
     return f"a {kind}" if count == 1 else f"{count} {kind}s"
+
+
+def _note_handling(failure: Failure, program: Program) -> Failure:
+    """Return a failure with what the program does about its error, which may be of one of the codes that it raised."""
+    raised = tuple(code for code in failure.codes if code in program.raised)
+    return replace(failure, caught_at=program.catches(*(raised or failure.codes)), was_raised=bool(raised))
 
 
 def _shorten(placement: Placement, device: str) -> str:

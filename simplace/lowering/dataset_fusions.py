@@ -10,7 +10,7 @@ A shuffle and a repeat that have been fused stay beside the new node: no dataset
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence, Set
+from collections.abc import Callable, Iterable, Mapping, Sequence, Set
 from dataclasses import replace
 
 from simplace.graph.dtypes import DataType
@@ -20,6 +20,15 @@ NOOP_ELIMINATION = "noop_elimination"
 SHUFFLE_AND_REPEAT_FUSION = "shuffle_and_repeat_fusion"
 MAP_AND_BATCH_FUSION = "map_and_batch_fusion"
 OPTIMIZERS = (NOOP_ELIMINATION, SHUFFLE_AND_REPEAT_FUSION, MAP_AND_BATCH_FUSION)
+# What the names of the datasets begin with that optimizers make which are off, unless a program turns them on by the
+# options of a dataset, or asks for determinism: these are not replayed.
+_MADE_BY_OTHERS = {
+    "map_fusion_nodes/": "map_fusion",
+    "fused_filter": "filter_fusion",
+    "FilterByLast": "map_and_filter_fusion",
+    "fused_map": "map_fusion",  # before TensorFlow 2.19
+    "make_deterministic_": "make_deterministic",
+}
 _OF_DATASETS = "_tf_data_function"  # the attribute of a function that datasets call
 _PARALLEL_MAPS = ("ParallelMapDataset", "ParallelMapDatasetV2")
 _MAPS = ("MapDataset", *_PARALLEL_MAPS)
@@ -63,6 +72,39 @@ def fuse_datasets(
 def makes_dataset(op: str) -> bool:
     """Return whether nodes of an op make datasets."""
     return "Dataset" in op
+
+
+def is_map(op: str) -> bool:
+    """Return whether a dataset of this op is left out where its function hands on the elements."""
+    return op in _MAPS
+
+
+def hands_on_arguments(function: FunctionDef) -> bool:
+    """Return whether a function does nothing, and returns its arguments in their order."""
+    if function.is_stateful:
+        return False
+    if len(function.inputs) != len(function.outputs):
+        return False
+    nodes = {each.name: each for each in function.nodes}
+
+    def find_source(ref: str) -> str:
+        while (made := nodes.get(_name_of(ref))) is not None and made.op == "Identity":
+            ref = made.inputs[0]
+        return _name_of(ref)
+
+    returned = [find_source(function.ret[result.name]) for result in function.outputs]
+    return returned == [arg.name for arg in function.inputs]
+
+
+def find_unreplayed(names: Iterable[str]) -> str:
+    """Return the optimizer, not replayed here, that made some of a function's datasets, by their names; "" for none.
+
+    >>> find_unreplayed(["RangeDataset", "fused_filter/_4"])
+    'filter_fusion'
+    """
+    made = list(names)
+    found = (optimizer for start, optimizer in _MADE_BY_OTHERS.items() if any(name.startswith(start) for name in made))
+    return next(found, "")
 
 
 def make_unique_name(prefix: str, names: Set[str], number: int) -> str:
@@ -146,22 +188,10 @@ def _leave_out(body: _Body, name: str, library: Mapping[str, FunctionDef]) -> bo
 
 
 def _hands_on(node: NodeDef, library: Mapping[str, FunctionDef]) -> bool:
-    """Return whether a map's function captures nothing, does nothing and returns its arguments in their order."""
+    """Return whether a map captures nothing, and its function hands on its arguments."""
     called = node.attrs.get("f")
     function = library.get(called.name) if isinstance(called, FuncRef) else None
-    if function is None or node.attrs.get("Targuments") or function.is_stateful:
-        return False
-    if len(function.inputs) != len(function.outputs):
-        return False
-    nodes = {each.name: each for each in function.nodes}
-
-    def find_source(ref: str) -> str:
-        while (made := nodes.get(_name_of(ref))) is not None and made.op == "Identity":
-            ref = made.inputs[0]
-        return _name_of(ref)
-
-    returned = [find_source(function.ret[result.name]) for result in function.outputs]
-    return returned == [arg.name for arg in function.inputs]
+    return function is not None and not node.attrs.get("Targuments") and hands_on_arguments(function)
 
 
 def _fuse_shuffle(body: _Body, name: str) -> None:

@@ -10,7 +10,7 @@ import signal
 import subprocess
 import sys
 import time
-from collections.abc import Container, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Container, Iterable, Iterator, Mapping, Sequence, Set
 from contextlib import AbstractContextManager, nullcontext
 from dataclasses import replace
 from pathlib import Path
@@ -238,8 +238,11 @@ def _read_answer(request: Request, ended: EarlyEnd | None) -> Observation:
     given = {event["function"]: _read_given(event["nodes"]) for event in of_kind.get("given shapes", ())}
     ends = of_kind.get("ended", ())
     feeds = _read_feeds(of_kind.get("fed", ()))
+    raised: dict[str, set[str]] = {}
+    for event in of_kind.get("raised", ()):
+        raised.setdefault(event["function"], set()).add(event["code"])
     folder = Path(request.directory)
-    programs = [_read_program(event, notes, given, feeds, folder) for event in of_kind.get("program", ())]
+    programs = [_read_program(event, notes, given, feeds, raised, folder) for event in of_kind.get("program", ())]
     for event in of_kind.get("run", ()):
         number, run = event["program"], ObservedRun(_run_of(event["run"]), event["at"])
         old = programs[number].program
@@ -338,6 +341,7 @@ def _read_program(
     notes: Mapping[str, Mapping[str, NodeNotes]],
     given: Mapping[str, tuple[tuple[str, Shape], ...]],
     feeds: Mapping[str, frozenset[Feed]],
+    raised: Mapping[str, Set[str]],
     directory: Path,
 ) -> ObservedProgram:
     of_functions = {name: notes[name] for name in event["functions"] if name in notes}
@@ -366,6 +370,7 @@ def _read_program(
         given_shapes=given.get(event.get("graph_notes", first), ()),
         feeds=feeds.get(first, frozenset()),
         handlers=event.get("handlers", {}),
+        raised=frozenset(raised.get(first, ())),
     )
     refused = ObservedRefusal(**event["refused"]) if event["refused"] else None
     devices = tuple(_read_device(each) for each in event.get("devices", ()))

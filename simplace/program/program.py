@@ -90,7 +90,8 @@ class Caller:
 
     `program` and `node` name the op ("" for one that ran eagerly), `op` is its type, `role` says what the function is
     for it, `at` is the user's line. With `takes_default` what requests no device goes to that of the op. The
-    dataset's graph is rewritten so many times first (lowering/rewrite_utils.py), without the optimizers left out.
+    dataset's graph is rewritten so many times first (lowering/rewrite_utils.py), without the optimizers left out;
+    `unreplayed` is one by which TensorFlow has rewritten the function and that is not replayed, "" for none.
     """
 
     program: str
@@ -101,6 +102,7 @@ class Caller:
     takes_default: bool = True
     rewrites: int = 0
     left_out: tuple[str, ...] = ()
+    unreplayed: str = ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -140,7 +142,8 @@ class Program:
     `runs` are those that happened of a session, each kind once, in the order of the first.
     `feeds` are the functions of the datasets outside of the graph that its arguments come from.
     `handlers` has by status code the user's line of the `except` that takes an error of that code from the first call,
-    so that the program goes on; "" where it went on after its refusal in a way that is not known.
+    so that the program goes on; "" where it went on after its refusal in a way that is not known. `raised` has the
+    codes of the errors that first calls ended with in the run.
     `xla_error` is what XLA says against compiling the function, besides what it has no kernel for; "" for nothing.
     `pins` are requests to suppose; with any, this is a what-if and not what the program says.
     """
@@ -170,6 +173,7 @@ class Program:
     runs: tuple[ObservedRun, ...] = ()
     feeds: frozenset[Feed] = frozenset()
     handlers: Mapping[str, str] = field(default_factory=dict)
+    raised: frozenset[str] = frozenset()
     xla_error: str = ""
 
     @property

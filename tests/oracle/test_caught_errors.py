@@ -7,6 +7,8 @@ from pathlib import Path
 import pytest
 
 from simplace.api import Placements, Settings, place
+from simplace.doctor.advice import advise_on_finding
+from simplace.explain.finding import Failure
 from simplace.machine.machine import Machine
 from simplace.views.text import summary
 
@@ -91,3 +93,53 @@ def test_a_call_that_is_foretold_to_fail(rest: str, found: tuple[str, str | None
     assert _list_levels(result) == [found]
     verb = "raises" if found[0] == "note" else "fails"
     assert summary.failure_lines(result).startswith(f"{verb} when run: XLA compiles f for GPU:0")
+
+
+XLA_ERRORS = """\
+import unittest, tensorflow as tf
+@tf.function(jit_compile=True)
+def lacks_kernel(x):
+    return tf.strings.length(tf.strings.as_string(x))
+@tf.function
+def calls_it(x):
+    return lacks_kernel(x) + 1
+@tf.function(jit_compile=True)
+def grows(n):
+    x = tf.zeros([1])
+    for i in tf.range(n):
+        tf.autograph.experimental.set_loop_options(shape_invariants=[(x, tf.TensorShape([None]))])
+        x = tf.concat([x, x], 0)
+    return x
+case, seen = unittest.TestCase(), []
+for times in range(2):
+    for step, value in ((lacks_kernel, 1.0), (calls_it, 1.0), (grows, 3)):
+        try:
+            step(tf.constant(value))
+        except tf.errors.InvalidArgumentError as error:
+            seen.append(step.__name__ if error.op is None else "")
+    with case.assertRaises(tf.errors.InvalidArgumentError):
+        lacks_kernel(tf.constant(2.0))
+assert seen == 2 * ["lacks_kernel", "calls_it", "grows"], seen
+"""
+
+
+@pytest.mark.parametrize("gpus", [0, 1])
+def test_an_error_of_xla_comes_to_the_program_that_catches_it(gpus: int, tmp_path: Path) -> None:
+    path = tmp_path / "model.py"
+    path.write_text(XLA_ERRORS)
+    result = place(str(path), Settings(Machine(gpus=gpus)))
+    assert result.failure is None
+    found = [one for one in result.diagnose() if isinstance(one, Failure)]
+    assert {(one.rule, one.severity, one.was_raised) for one in found} == {
+        ("not-compilable", "note", True),
+        *([("xla-refuses", "note", True)] if gpus else []),
+    }
+    assert all("; the program goes on." in advise_on_finding(one).what for one in found)
+
+
+def test_an_error_of_a_gpu_alone_is_foretold(tmp_path: Path) -> None:
+    result = _place(
+        tmp_path / "model.py", CALLS + "try:\n    f(x)\nexcept Exception:\n    pass\nassert float(f(x)[0]) == 2.0"
+    )
+    assert result.failure is None
+    assert "the call was computed" in advise_on_finding(result.diagnose()[0]).what

@@ -86,7 +86,9 @@ def test_a_called_function_is_computed_by_a_copy_that_is_not_taken_for_its_place
     seen = run(
         """
         v1.enable_control_flow_v2()
-        with tf.Graph().as_default(), v1.Session() as session:
+        without = v1.ConfigProto()
+        without.graph_options.rewrite_options.disable_meta_optimizer = True  # which would inline the function
+        with tf.Graph().as_default(), v1.Session(config=without) as session:
             v = v1.get_variable("v", [1], use_resource=True, initializer=v1.ones_initializer())
             y = tf.function(lambda x: x * 3.0)(v)
             gradient = v1.gradients(y, v)
@@ -94,7 +96,7 @@ def test_a_called_function_is_computed_by_a_copy_that_is_not_taken_for_its_place
             assert session.run([y, gradient]) == [[3.0], [[3.0]]]
         """,
         TWO_TASKS,
-        partitions=True,  # without Grappler, which would inline the function
+        partitions=True,
     )
     assert seen.failure is None
     functions = [graph.function for graph in seen.logged.graphs if graph.function]

@@ -361,3 +361,53 @@ def test_all_that_a_run_logs_is_accounted_for(write) -> None:
     result = simplace.check("model.py", "cpu:1,gpu:1")
     assert coverage_line(result) == "accounts for 14 of 14 lines of TensorFlow's log"
     assert result.agrees
+
+
+def test_a_map_that_hands_on_its_elements_calls_no_function(write) -> None:
+    write("""\
+        import tensorflow as tf
+        strategy = tf.distribute.MirroredStrategy()
+        for each in strategy.experimental_distribute_dataset(tf.data.Dataset.range(8).batch(4)):  # which maps them
+            pass
+        rows = tf.data.Dataset.range(4).map(lambda x: x)
+        kept = tf.data.Options()
+        kept.experimental_optimization.noop_elimination = False
+        for each in (*rows, *rows.with_options(kept)):
+            pass
+    """)
+    observed = observe_script("model.py", (), Machine(gpus=2))
+    logged = [shown_name(graph.function) for graph in observed.logged.graphs]
+    assert logged.count("Dataset_map_lambda") == 1
+    assert "Dataset_map_normalize" not in logged
+    result = simplace.check("model.py", "cpu:1,gpu:2")
+    assert (result.agrees, result.coverage.missing) == (True, ())
+    assert [placed.title for placed in result if placed.is_uncalled and not placed.runs_unplaced] == []
+
+
+@pytest.mark.parametrize(
+    ("optimizer", "made"),
+    [
+        ("map_fusion", "map(lambda x: x + 1).map(lambda x: x * 2)"),
+        ("filter_fusion", "filter(lambda x: x > 0).filter(lambda x: x < 3)"),
+        ("map_and_filter_fusion", "map(lambda x: x + 1).filter(lambda x: x < 3)"),
+        ("make_deterministic", "map(lambda x: x + tf.random.uniform([], 0, 9, tf.int64), num_parallel_calls=2)"),
+    ],
+)
+def test_what_an_optimizer_rewrites_that_is_not_replayed_is_not_compared(write, optimizer: str, made: str) -> None:
+    write(f"""\
+        import tensorflow as tf
+        options = tf.data.Options()
+        if "{optimizer}" == "make_deterministic":
+            tf.keras.utils.set_random_seed(1)
+            tf.config.experimental.enable_op_determinism()
+        else:
+            options.experimental_optimization.{optimizer} = True
+        for each in tf.data.Dataset.range(4).flat_map(lambda i: tf.data.Dataset.range(i).{made}).with_options(options):
+            pass
+    """)
+    result = simplace.check("model.py", "cpu:1,gpu:1")
+    assert (result.agrees, result.failure) == (True, None)
+    assert f"; 1 function not compared, as tf.data's {optimizer} is not replayed" in agreement_line(result)
+    (outer,) = [each for each in of_agreement(result) if each.program == "Dataset_flat_map_lambda"]
+    assert outer.skipped == f"rewritten by tf.data's {optimizer}, which is not replayed"
+    assert result.coverage.missing != ()

@@ -2,16 +2,20 @@
 
 from __future__ import annotations
 
+import subprocess
+import sys
+from collections.abc import Callable
 from pathlib import Path
 from textwrap import dedent
 
 import pytest
 
-from simplace.api import Settings, place
+from simplace.api import Settings, check, place
 from simplace.machine.machine import Machine
 from simplace.result import Result
 
 pytestmark = pytest.mark.tf
+Ask = Callable[[str, Settings], Result]
 
 LOOPS = """\
     import tensorflow as tf
@@ -645,3 +649,60 @@ def test_what_the_program_would_raise_it_raises(tmp_path: Path) -> None:
     assert "Input is not invertible" in str(failure)
     assert str(failure).endswith("model.py:5")
     assert "simplace_cpu" not in str(failure)
+
+
+ERRORS = """\
+    import tensorflow as tf
+    total, count = tf.Variable(0.0), tf.Variable(0.0)
+    @tf.function
+    def take(iterator):
+        for _ in tf.range(2):
+            total.assign_add(next(iterator))
+    @tf.function
+    def check(x):
+        count.assign_add(1.0)
+        tf.debugging.assert_positive(x)
+    iterator, seen = iter(tf.data.Dataset.from_tensor_slices([1.0, 2.0, 4.0])), []
+    for step, value in ((take, iterator), (take, iterator), (check, tf.constant(1.0)), (check, tf.constant(-1.0))):
+        try:
+            step(value)
+        except (tf.errors.OutOfRangeError, tf.errors.InvalidArgumentError) as error:
+            seen.append(type(error).__name__)
+    assert seen == ["OutOfRangeError", "InvalidArgumentError"]
+    assert [float(total), float(count)] == [7.0, 2.0], [float(total), float(count)]
+"""
+
+
+@pytest.mark.parametrize("gpus", [0, 1])
+def test_what_was_assigned_before_an_error_stays(tmp_path: Path, gpus: int) -> None:
+    result = run(tmp_path, ERRORS, gpus)
+    assert result.failure is None
+
+
+SESSIONS = """\
+    import tensorflow.compat.v1 as tf
+    tf.disable_v2_behavior()
+    x = tf.placeholder(tf.float32, [2])
+    y = [tf.identity(tf.add_n([x * 3e38, x * 3e38]) * 0.1), tf.exp(x) - 1.0]
+    without = tf.ConfigProto()
+    without.graph_options.rewrite_options.disable_meta_optimizer = True
+    def run(config):
+        with tf.Session(config=config) as session:
+            made, handle = session.make_callable(y, [x]), session.partial_run_setup(y, [x])
+            found = [session.run(y, {x: [1.0, 2.0]}), made([1.0, 2.0]), session.partial_run(handle, y, {x: [1.0, 2.0]})]
+        return [str(values[0][0]) for values in found]
+    def turn_off():
+        tf.config.optimizer.set_experimental_options({"disable_meta_optimizer": True})
+        return run(None)
+    assert [run(None), run(without), turn_off()] == [3 * ["6e+37"], 3 * ["inf"], 3 * ["inf"]]  # Grappler adds by 2 * x
+"""
+
+
+@pytest.mark.parametrize(("ask", "gpus"), [(place, 0), (place, 1), (check, 1)])
+def test_sessions_compute_with_grappler_where_the_program_has_it(tmp_path: Path, ask: Ask, gpus: int) -> None:
+    plain = subprocess.run([sys.executable, "-c", dedent(SESSIONS)], capture_output=True, text=True, check=False)
+    assert plain.returncode == 0, plain.stderr
+    path = tmp_path / "model.py"
+    path.write_text(dedent(SESSIONS))
+    result = ask(str(path), Settings(Machine(gpus=gpus)))
+    assert (result.failure, result.agrees) == (None, True)

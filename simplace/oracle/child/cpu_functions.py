@@ -44,11 +44,13 @@ from simplace.oracle.child.tf_private import (
 
 _TAKING = f"{CPU_COPY}taking_"  # the prefix of one that is called, and returns the shapes of elements, too
 _PACKED = f"{CPU_COPY}packed_"  # that of one with the handles of packed variables for arguments
+_COMPILED = f"{CPU_COPY}xla_"  # that of one that XLA compiles where the program says so
 _OF_DATASETS = "simplace_dataset_"  # the prefix of what datasets call
 _RESOURCE = tf.resource.as_datatype_enum
 _HOST = "/device:CPU:0"
 _NODE = re.compile(r"\{\{node ([^}]+)\}\}")
-_DROPPED = ("_class", MUST_COMPILE, "_xla_compile_id")
+_COLOCATION = ("_class",)
+_DROPPED = (*_COLOCATION, MUST_COMPILE, "_xla_compile_id")
 _LACKS = (
     "No OpKernel was registered",
     "only supports NHWC",
@@ -69,18 +71,22 @@ class CpuFunctions:
         self._shapes: dict[str, dict[str, list[list[int]]]] = {}  # the same by node, since the first call
         self._merged = MergedCalls(functions.definition)
 
-    def call(self, name: str, inputs: Sequence[Any], devices: Mapping[str, str]) -> list[Any]:
+    def call(
+        self, name: str, inputs: Sequence[Any], devices: Mapping[str, str], *, is_compiled: bool = False
+    ) -> list[Any]:
         """Compute a function; raise what TensorFlow raises, also at the end of an iterator.
 
-        `devices` are those that its nodes were placed on, by name.
+        `devices` are those that its nodes were placed on, by name. XLA compiles nothing, or what the program has it
+        compile.
         """
         prefix = _TAKING if self._takes_open_elements(name) else CPU_COPY
+        prefix = _COMPILED if is_compiled else prefix
         packed = [list_members(tensor) for tensor in inputs if is_packed(tensor)]
         if packed:
             prefix = f"{_PACKED}{self._packed.setdefault(str(packed), len(self._packed))}_"
         self._add_copy(name, prefix, partial(split_arguments, inputs=inputs, devices=devices) if packed else None)
         results = len(self._functions.definition(name).signature.output_arg)
-        elements = self._elements.get(name, ())
+        elements = self._elements.get(name, ()) if prefix == _TAKING else ()
         handle, attrs = context.context()._handle, ("config_proto", b"", "executor_type", "")
         with lend_to_host(list(spread_inputs(inputs))) as lent, record.stop_recording():
             given = [to_device(tensor, find_host()) for tensor in lent]
@@ -123,15 +129,17 @@ class CpuFunctions:
         self._merged.merge(made)
         replace_collectives(made)
         made.signature.name = prefix + name
-        _drop_attributes(made.attr)
+        dropped = _COLOCATION if prefix == _COMPILED else _DROPPED
+        _drop_attributes(made.attr, dropped)
         for node in made.node_def:
             is_called = self._exists(node.op)
-            inner = _OF_DATASETS if prefix == _OF_DATASETS or not (is_called or is_call(node.op)) else CPU_COPY
+            is_of_datasets = prefix == _OF_DATASETS or not (is_called or is_call(node.op))
+            inner = _OF_DATASETS if is_of_datasets else _COMPILED if prefix == _COMPILED else CPU_COPY
             copies = {each: self._add_copy(each, inner) for each in list_called([node], self._exists)}
             rename_called(node, copies)
             is_bound = is_called or _takes_resource(node.op)
             node.device = _HOST if node.op in METADATA or (prefix == _OF_DATASETS and not is_bound) else ""
-            _drop_attributes(node.attr)
+            _drop_attributes(node.attr, dropped)
         replace_cudnn_layers(made)
         if adapt is not None:
             adapt(made)
@@ -169,8 +177,8 @@ def explain_lack(error: Any) -> str:
     return said.partition("\n")[0].partition(" [[")[0].rstrip(". ") + "."
 
 
-def _drop_attributes(attrs: Any) -> None:
-    for key in _DROPPED:
+def _drop_attributes(attrs: Any, dropped: Sequence[str]) -> None:
+    for key in dropped:
         attrs.pop(key, None)
 
 

@@ -104,7 +104,7 @@ class CpuSessions:
         made = session._simplace_second = object.__new__(session_module.BaseSession)
         made._simplace_is_second = True
         made._session = None
-        self._create(made, target, graph, _without_gpus(session._config, session._simplace_level))
+        self._create(made, target, graph, _without_gpus(session))
         return made
 
 
@@ -159,13 +159,15 @@ def takes_element(types: frozenset[str]) -> bool:
     return any(each.startswith(_INPUTS) for each in types)
 
 
-def _without_gpus(config: Any, level: int) -> Any:
+def _without_gpus(session: Any) -> Any:
+    """Return a configuration as the program has it, but without GPUs: what its Grappler prunes never runs."""
     made = tf.compat.v1.ConfigProto()
-    made.CopyFrom(config)
+    made.CopyFrom(session._config)
     made.device_count["GPU"] = 0
     made.allow_soft_placement = True
     made.log_device_placement = False
-    made.graph_options.optimizer_options.opt_level = level
+    made.graph_options.optimizer_options.opt_level = session._simplace_level
+    made.graph_options.rewrite_options.disable_meta_optimizer = session._simplace_is_unoptimized
     made.ClearField("gpu_options")
     if "pluggable_device_options" in made.DESCRIPTOR.fields_by_name:
         made.ClearField("pluggable_device_options")

@@ -25,8 +25,10 @@ from simplace.oracle.child import kernel_types
 from simplace.oracle.child.dataset_walks import WALKS
 from simplace.oracle.child.functions import Functions
 from simplace.oracle.child.host_variables import lend_to_host
-from simplace.oracle.child.own_work import INSIDE
+from simplace.oracle.child.patches import find_original
+from simplace.oracle.child.shared_rendezvous import run_alone
 from simplace.oracle.child.tensors import find_host, is_gpu_variable
+from simplace.oracle.child.tf_private import context, pywrap_tfe
 
 _INITIALIZES = frozenset({"MakeIterator", "MultiDeviceIteratorInit"})  # their inputs begin with a dataset, an iterator
 _TAKES_ELEMENTS = _INITIALIZES | WALKS | {
@@ -38,6 +40,7 @@ _TWIN = "_simplace_twin"
 _TYPES = "_simplace_element_types"
 _PLACED = "_simplace_placed_dataset"
 _READ = "_simplace_read_variables"
+_execute = run_alone(find_original(pywrap_tfe, "TFE_Py_Execute"))
 
 
 class DatasetTwins:
@@ -127,11 +130,15 @@ def find_placed(tensor: Any) -> Any:
 
 def place_dataset(dataset: Any, types: Sequence[Any]) -> None:
     """Make TensorFlow place the functions of a dataset with elements of such types, by an iterator over it."""
-    with INSIDE, tf.device(find_host()):
-        iterator = tf.raw_ops.AnonymousIteratorV3(
-            output_types=[*types], output_shapes=[tf.TensorShape(None)] * len(types)
-        )
-        tf.raw_ops.MakeIterator(dataset=dataset, iterator=iterator)
+    handle, host = context.context()._handle, find_host()
+    attrs = (
+        "output_types",
+        [tf.as_dtype(each).as_datatype_enum for each in types],
+        "output_shapes",
+        [None] * len(types),
+    )
+    (iterator,) = _execute(handle, host, "AnonymousIteratorV3", [], attrs, 1)
+    _execute(handle, host, "MakeIterator", [dataset, iterator], (), 0)
 
 
 def _list_types(inputs: Sequence[Any], attrs: Sequence[Any]) -> Sequence[Any]:

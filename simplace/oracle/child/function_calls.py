@@ -47,6 +47,7 @@ from simplace.oracle.child.tensors import (
     zeros_on,
 )
 from simplace.oracle.child.tf_private import cancellation
+from simplace.oracle.child.xla_errors import XlaErrors
 from simplace.oracle.child.xla_lowering import XlaLowering
 from simplace.oracle.placement_log import Executed, LogLine, PlacementLine
 
@@ -134,6 +135,7 @@ class FunctionCalls:
         self._one_op = OneOpFunctions()
         self._owners = FunctionOwners(parts.lines)
         self._lowering = XlaLowering(parts.functions, parts.recorder)
+        self._xla_errors = XlaErrors(parts.functions, self._cpu, self._lowering, parts.lines)
 
     def run(self, name: str, inputs: Sequence[Any], scope: str, call: Call, attrs: Sequence[Any]) -> Any:
         """Call the function `name`, record its placement if it is new, and return its values or placeholder values.
@@ -161,6 +163,9 @@ class FunctionCalls:
     def _run_new(self, kind: _Kind, inputs: Sequence[Any], call: Calls) -> Any:
         try:
             return self._run_first(kind, inputs, call)
+        except FAILURES as error:
+            self._recorder.event("raised", function=kind.function, code=code_name(find_code(error)))
+            raise
         finally:
             self.reach_functions(self._functions.reached(kind.function))
             self._functions.write_shapes(kind.function, inputs, self._cpu.take_elements(kind.function))
@@ -277,9 +282,10 @@ class FunctionCalls:
 
     def _compute(self, kind: _Kind, inputs: Sequence[Any]) -> list[Any]:
         """Compute a function on the CPU, and copy its results to where TensorFlow placed them."""
-        devices = self._on_gpus[kind]
+        devices, given = self._on_gpus[kind], [*map(find_twin, inputs)]
         try:
-            results = self._cpu.call(kind.function, [*map(find_twin, inputs)], devices)
+            compiled = self._xla_errors.call(kind.function, given)
+            results = self._cpu.call(kind.function, given, devices) if compiled is None else compiled
         except FAILURES as error:
             if not lacks_kernel(error):
                 raise

@@ -58,18 +58,20 @@ _execute = run_alone(find_original(pywrap_tfe, "TFE_Py_Execute"))
 
 @contextmanager
 def lend_to_host(inputs: Sequence[Any]) -> Iterator[list[Any]]:
-    """Yield the inputs with a copy in host memory for each GPU variable; afterwards the variables have its value."""
+    """Yield the inputs with a copy in host memory for each GPU variable.
+
+    Afterwards the variables have its value, also after an error: what was assigned before that stays.
+    """
     variables = {id(tensor): tensor for tensor in inputs if is_gpu_variable(tensor)}
     copies = {key: _borrow(tensor) for key, tensor in variables.items()}
     try:
         yield [copies[id(tensor)].handle if id(tensor) in copies else tensor for tensor in inputs]
-        with _turn:
-            for key, copy in copies.items():
-                _write_back(variables[key], copy)
     finally:
         with _turn:
             for copy in copies.values():
                 copy.borrowers -= 1
+            for key, copy in copies.items():
+                _write_back(variables[key], copy)
 
 
 def _borrow(handle: Any) -> _Copy:

@@ -20,6 +20,7 @@ _HARMLESS = frozenset({
 _REWRITTEN = frozenset({"AccumulateNV2", "ParallelConcat"})  # before they are placed, by their shape
 _TYPE_KINDS = ("type", "list(type)")
 _ALL_KINDS = (*_TYPE_KINDS, "shape")
+_XLA = "XLA_CPU_JIT"
 _HOST_TYPES = {tf.resource.as_datatype_enum, tf.variant.as_datatype_enum}
 
 
@@ -131,6 +132,15 @@ def _device_types(op: str, attrs: tuple[tuple[str, tuple[int, ...]], ...]) -> fr
             continue
         found |= {"CPU", "GPU"} if kernel.device_type == "DEFAULT" else {kernel.device_type}
     return frozenset(found & {"CPU", "GPU"})
+
+
+def has_xla_kernel(node: Any) -> bool:
+    """Return whether XLA has a kernel for a node of a FunctionDef, on the CPU; also for calls, which it looks into."""
+    if find_op_def(node.op) is None:
+        return True
+    given = {name: (value.type, *value.list.type) for name, value in node.attr.items()}
+    of_xla = (each for each in kernels.get_registered_kernels_for_op(node.op).kernel if each.device_type == _XLA)
+    return any(all(_allows_types(each, given) for each in kernel.constraint) for kernel in of_xla)
 
 
 def _allows_types(constraint: Any, given: Mapping[str, tuple[int, ...]]) -> bool:

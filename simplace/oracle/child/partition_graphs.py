@@ -69,10 +69,17 @@ class PartitionGraphs:
 
         return set_without_grappler
 
-    def without_grappler(self, session_config: Any) -> None:
-        """Turn Grappler off in the configuration of a session, if subgraphs are wanted at all."""
+    def without_grappler(self, session_config: Any, *, is_default: bool) -> bool:
+        """Turn Grappler off in the configuration of a session, if subgraphs are wanted at all.
+
+        Return whether the program has turned it off, for the session or, where its configuration is the default, by the
+        options of the context.
+        """
+        rewriting = session_config.graph_options.rewrite_options
+        is_off = self._is_off if is_default and self.wanted else rewriting.disable_meta_optimizer
         if self.wanted:
-            session_config.graph_options.rewrite_options.disable_meta_optimizer = True
+            rewriting.disable_meta_optimizer = True
+        return bool(is_off)
 
     def record(self, program: int, start: int, run: Run | None = None, thread: int | None = None) -> None:
         """Record the first partitioning that a thread did since position `start` of the log, if it did one.

@@ -100,7 +100,8 @@ class SessionRuns:
                 logged.graph_options.optimizer_options.opt_level = tf.compat.v1.OptimizerOptions.L0
             if self._soft is not None:
                 logged.allow_soft_placement = self._soft
-            self._partitionings.without_grappler(logged)
+            is_unoptimized = self._partitionings.without_grappler(logged, is_default=config is None)
+            session._simplace_is_unoptimized = is_unoptimized
             create(session, target, graph, logged)
             session._simplace_kept = {}
             session._simplace_homes = {}  # the devices of nodes, by name

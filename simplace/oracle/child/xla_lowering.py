@@ -28,6 +28,7 @@ class XlaLowering:
     def __init__(self, functions: Functions, recorder: Recorder) -> None:
         self._functions = functions
         self._recorder = recorder
+        self.refused: set[str] = set()  # the functions that it is against
 
     def ask(self, name: str, inputs: Sequence[Any], program: int) -> None:
         """Record what XLA says against a function, if anything; `program` is the number of its program."""
@@ -42,10 +43,11 @@ class XlaLowering:
                     captured_inputs=[], stage="hlo",
                 )  # fmt: skip
             except (ValueError, tf.errors.OpError) as error:
-                self._record(program, text_of(error))
+                self._record(name, program, text_of(error))
 
-    def _record(self, program: int, said: str) -> None:
+    def _record(self, name: str, program: int, said: str) -> None:
         error = said.removeprefix(_HEAD).splitlines()[0].rstrip("'")
         if not said.startswith(_HEAD) or error.startswith(_LACKS_KERNEL):
             return
+        self.refused.add(name)
         self._recorder.event("XLA refuses", program=program, error=error)

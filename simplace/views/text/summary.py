@@ -148,7 +148,7 @@ def agreement_line(result: Result, whom: str = "") -> str:
     if not asked and eager is None:
         said = f"not checked against TensorFlow, only replayed by its {result.tensorflow} rules: {result.unchecked}"
         return visible(said)
-    before, after = tell_ending(result), f"{tell_unreached(result)}{_tell_uncalled(result)}"
+    before, after = tell_ending(result), f"{tell_unreached(result)}{_tell_uncompared(result)}"
     compared = [*asked, *([eager] if eager is not None else [])]
     if all(each.holds for each in compared):
         return visible(f"agrees with {whom}: {', '.join(_count_agreeing(asked, eager))}{before}{after}")
@@ -172,13 +172,18 @@ def _count_eager(eager: Agreement) -> str:
     return f"{eager.same}/{eager.total} eager ops"
 
 
-def _tell_uncalled(result: Result) -> str:
-    """Return how many functions the run did not come to place, "" for none."""
-    each = (placed.is_uncalled and not placed.placement.program.runs_unplaced for placed in result.programs)
-    if not (uncalled := sum(each)):
-        return ""
-    them = "it" if uncalled == 1 else "them"
-    return f"; {format_count(uncalled, 'function')} not compared, as this run did not instantiate {them}"
+def _tell_uncompared(result: Result) -> str:
+    """Return in clauses how many functions were not compared, and why."""
+    functions = [one for one in result.programs if one.is_uncalled and not one.placement.program.runs_unplaced]
+    told = ""
+    rewritten = [placed for placed in functions if placed.unreplayed]
+    if uncalled := len(functions) - len(rewritten):
+        them = "it" if uncalled == 1 else "them"
+        told += f"; {format_count(uncalled, 'function')} not compared, as this run did not instantiate {them}"
+    if rewritten:
+        optimizers = " and ".join(sorted({placed.unreplayed for placed in rewritten}))
+        told += f"; {format_count(len(rewritten), 'function')} not compared, as tf.data's {optimizers} is not replayed"
+    return told
 
 
 def coverage_line(result: Result) -> str:

@@ -1,0 +1,58 @@
+"""The errors of XLA that the program handles: TensorFlow raises them, as it compiles the call on the CPU.
+
+What it refuses there it refuses on a GPU, too: a function with an op that XLA has no kernel for, or of a form that XLA
+has not (xla_lowering). Elsewhere such a call is computed without XLA, so that the run goes on to what comes after it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+from simplace.graph.op_kinds import MUST_COMPILE
+from simplace.oracle.child import kernel_types
+from simplace.oracle.child.boundary import forget_frames
+from simplace.oracle.child.cpu_functions import CpuFunctions
+from simplace.oracle.child.error_handlers import find_handlers
+from simplace.oracle.child.failures import FAILURES, code_name, find_code
+from simplace.oracle.child.functions import Functions
+from simplace.oracle.child.source_lines import SourceLines
+from simplace.oracle.child.xla_lowering import XlaLowering
+
+
+class XlaErrors:
+    """Compute what XLA may refuse as the program has it, where an error does not end the program."""
+
+    def __init__(self, functions: Functions, cpu: CpuFunctions, lowering: XlaLowering, lines: SourceLines) -> None:
+        self._functions = functions
+        self._cpu = cpu
+        self._lowering = lowering
+        self._lines = lines
+        self._lacking: dict[str, bool] = {}
+
+    def call(self, name: str, inputs: Sequence[Any]) -> list[Any] | None:
+        """Return what a function computes with XLA, None if it is to be computed without; raise what is handled."""
+        if not (self._lacks_kernel(name) or name in self._lowering.refused):
+            return None
+        handlers = find_handlers(self._lines)
+        if not handlers:
+            return None
+        try:
+            return self._cpu.call(name, inputs, {}, is_compiled=True)
+        except FAILURES as error:
+            if code_name(find_code(error)) in handlers:
+                raise
+            forget_frames(error)
+        return None
+
+    def _lacks_kernel(self, name: str) -> bool:
+        """Return whether a function, or one that it calls, is compiled and has an op that XLA seems not to know."""
+        if name not in self._lacking:
+            compiled = [each for each in self._functions.reached(name) if self._is_compiled(each)]
+            reached = {inner for each in compiled for inner in self._functions.reached(each)}
+            nodes = (node for each in reached for node in self._functions.definition(each).node_def)
+            self._lacking[name] = not all(map(kernel_types.has_xla_kernel, nodes))
+        return self._lacking[name]
+
+    def _is_compiled(self, name: str) -> bool:
+        return bool(self._functions.definition(name).attr[MUST_COMPILE].b)
