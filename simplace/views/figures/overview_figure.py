@@ -32,6 +32,7 @@ from viz import Edge, Figure, Node
 
 _FEW = 16  # ops: so many are drawn one by one
 MOST = 40  # boxes of an overview
+_BRIEF = 10  # boxes: where so few are wanted, for a page with little room, parts with names list no ops
 _LARGEST = 30  # doublings from 1 B to the bytes that the widest line stands for
 
 
@@ -67,16 +68,17 @@ def _choose_part_boxes(placed: Placed, limit: int) -> Alike:
     """Return the parts of a step on each device, in at most `limit` boxes, or one box a device where these are more."""
     drawn, fold = BoxPaths.of(placed.placement), count_fold(placed, limit)
     for room in range(MOST_BOXES, 0, -1):
-        alike = _fold(placed, *_join_parts(drawn, room), fold)
+        alike = _fold(placed, *_join_parts(drawn, room, limit <= _BRIEF), fold)
         if len(alike.boxes) <= limit:
             break
     return alike
 
 
-@lru_cache(maxsize=MOST_BOXES)
-def _join_parts(drawn: BoxPaths, room: int) -> tuple[list[Box], dict[int, int]]:
+@lru_cache(maxsize=2 * MOST_BOXES)
+def _join_parts(drawn: BoxPaths, room: int, is_brief: bool) -> tuple[list[Box], dict[int, int]]:
     """Return at most `room` boxes a device; those of the last placement are kept, since several sizes are tried."""
-    return make_part_boxes(drawn.graph, drawn.parts, [one for parts in drawn.device_parts for one in parts.join(room)])
+    groups = [one for parts in drawn.device_parts for one in parts.join(room)]
+    return make_part_boxes(drawn.graph, drawn.parts, groups, is_brief=is_brief)
 
 
 def _fold_few(placed: Placed, limit: int, fold: int) -> Alike | None:

@@ -16,25 +16,30 @@ _OF_BOXES: dict[str, BoxKind] = {"variables": "variable", "input": "argument", "
 
 
 def make_part_boxes(
-    graph: DrawnGraph, parts: dict[int, StepPart], groups: list[list[int]]
+    graph: DrawnGraph, parts: dict[int, StepPart], groups: list[list[int]], *, is_brief: bool = False
 ) -> tuple[list[Box], dict[int, int]]:
-    """Return a box for each group of nodes, those with the first nodes first, and the box number of every node."""
+    """Return a box for each group of nodes, those with the first nodes first, and the box number of every node.
+
+    Where it `is_brief`, the ops of parts that have names are not listed.
+    """
     made = sorted(groups, key=lambda nodes: nodes[0])
     number = {node: i for i, nodes in enumerate(made) for node in nodes}
     box_of = {node: number[goal] for node, goal in graph.home.items() if goal != LEFT_OUT}
-    return [_make_box(graph, parts, nodes) for nodes in made], box_of
+    return [_make_box(graph, parts, nodes, is_brief) for nodes in made], box_of
 
 
-def _make_box(graph: DrawnGraph, parts: dict[int, StepPart], nodes: list[int]) -> Box:
+def _make_box(graph: DrawnGraph, parts: dict[int, StepPart], nodes: list[int], is_brief: bool) -> Box:
     found = list(dict.fromkeys(parts[node] for node in nodes))
     device, members = graph.placement.device(nodes[0]), tuple(nodes)
     kinds = {part.kind for part in found}
+    is_told = is_brief and "ops" not in kinds
     if len(kinds) > 1:
-        label, detail = _name_mixed(found), _list_ops(graph, nodes)
+        label, detail = _name_mixed(found), "" if is_told else _list_ops(graph, nodes)
         return Box(label, detail, "part", device, members)
     (kind,) = kinds
     label, detail = _NAMES[kind](graph, parts, nodes)
-    return Box(label, detail, _OF_BOXES.get(kind, "part"), device, members)
+    of = _OF_BOXES.get(kind, "part")
+    return Box(label, "" if is_told and of == "part" else detail, of, device, members)
 
 
 def _list_names(parts: dict[int, StepPart], nodes: list[int]) -> list[str]:
