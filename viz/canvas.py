@@ -8,7 +8,7 @@ from math import ceil, inf
 from graphviz import Digraph
 
 from viz import labels
-from viz.names import elide, visible
+from viz.names import elide, elide_title, visible
 from viz.style import Style, fitted, page_of
 
 _TITLE, _BARE = 46.0, 6.0  # points: the height of a title with a line below it, and what is left without any
@@ -78,7 +78,7 @@ class Canvas:
         """Write a title with faint lines below it at the top; the lines alone in a style without headings."""
         first = _BARE + step / 2
         if self._style.has_heading:
-            self.text(8, 13, elide(visible(title), int(room / 8)), room, size=13, bold=True)
+            self.text(8, 13, elide_title(visible(title), int(room / 8)), room, size=13, bold=True)
             first = _TITLE - 16.0
         for i, line in enumerate(lines):
             self.text(8, first + i * step, line, room, size=size, colour=self._style.faint_ink)

@@ -61,7 +61,7 @@ def to_dot(figure: Figure, style: Style = SCREEN) -> str:
     homes = {node.id: f"cluster {clusters[node.group]}" for node in figure.nodes if node.group is not None}
     for place, edge in enumerate(figure.edges):
         _add_edge(graph, edge, names, homes, describe_edge(edge, words), tags.get(place), style)
-    samples = legend(figure) if figure.legend else ()
+    samples = legend(figure, is_brief=style.enlarges) if figure.legend else ()
     if samples:
         add_legend(graph, figure, samples, names, style)
     return enlarge_small(str(graph.source), style.smallest)

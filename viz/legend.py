@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass
 
 from viz.figure import EdgeKind, Figure, NodeKind
@@ -30,14 +31,23 @@ class Sample:
     thick: bool = False
 
 
-def legend(figure: Figure) -> tuple[Sample, ...]:
+# What a legend says where each line of it makes the drawing smaller.
+_BRIEF = {
+    NODE_MARKS["part"].meaning: "part (number of ops)",
+    EDGE_MARKS["copy"].meaning: "copy",
+    EDGE_MARKS["collective"].meaning: "in a collective",
+}
+
+
+def legend(figure: Figure, *, is_brief: bool = False) -> tuple[Sample, ...]:
     """List a sample of each mark that occurs: nodes in the order of `NodeKind`, flags, then lines.
 
     >>> from viz.figure import Node
     >>> [sample.meaning for sample in legend(Figure(nodes=(Node("a", "a", host_memory=True),)))]
     ['op', 'in host memory']
     """
-    return (*_ops(figure), *_other_nodes(figure), *_flags(figure), *_lines(figure))
+    words = _BRIEF if is_brief else {}
+    return (*_ops(figure), *_other_nodes(figure, words), *_flags(figure), *_lines(figure, words))
 
 
 def _ops(figure: Figure) -> list[Sample]:
@@ -48,9 +58,13 @@ def _ops(figure: Figure) -> list[Sample]:
     return [Sample(f"{meaning} on {kind}" if kind else meaning, device_kind=kind) for kind in ordered if kind in used]
 
 
-def _other_nodes(figure: Figure) -> list[Sample]:
+def _other_nodes(figure: Figure, words: Mapping[str, str]) -> list[Sample]:
     used = {node.kind for node in figure.nodes}
-    return [Sample(mark.meaning, kind) for kind, mark in NODE_MARKS.items() if kind in used and kind != "op"]
+    return [
+        Sample(words.get(mark.meaning, mark.meaning), kind)
+        for kind, mark in NODE_MARKS.items()
+        if kind in used and kind != "op"
+    ]
 
 
 def _flags(figure: Figure) -> list[Sample]:
@@ -64,13 +78,13 @@ def _flags(figure: Figure) -> list[Sample]:
     return samples
 
 
-def _lines(figure: Figure) -> list[Sample]:
+def _lines(figure: Figure, words: Mapping[str, str]) -> list[Sample]:
     used = {edge.kind for edge in figure.edges}
     shared = {edge.kind for edge in figure.edges if edge.share is not None}
     samples = [
-        Sample(f"{mark.meaning} ({SHARE_MEANING})", edge=kind, thick=True)
+        Sample(f"{words.get(mark.meaning, mark.meaning)} ({SHARE_MEANING})", edge=kind, thick=True)
         if kind in shared
-        else Sample(mark.meaning, edge=kind)
+        else Sample(words.get(mark.meaning, mark.meaning), edge=kind)
         for kind, mark in EDGE_MARKS.items()
         if kind in used
     ]

@@ -6,6 +6,7 @@ import re
 
 ELLIPSIS = "…"
 _UNSHOWABLE = "\ufffd"
+_LEAST_NAME = 8  # characters of a title's name
 _PICTURES = {"\n": "↵", "\r": "↵", "\t": "⇥"}
 _LINE_BREAKS = "\u2028\u2029"
 _DIRECTION_CONTROLS = "\u061c\u200e\u200f\u202a\u202b\u202c\u202d\u202e\u2066\u2067\u2068\u2069"
@@ -48,6 +49,19 @@ def elide(text: str, limit: int) -> str:
     kept = max(limit - 1, 0)
     tail = (kept + 1) // 2
     return text[: kept - tail] + ELLIPSIS + text[len(text) - tail :]
+
+
+def elide_title(text: str, limit: int) -> str:
+    """Shorten a title to `limit` characters: what stands before its first ": ", the name, gives way to what is said.
+
+    Where eight characters of the name would not be left, it is shortened as any text.
+
+    >>> elide_title("train_step (model.py:24): 1.82 ms", 20)
+    'train…y:24): 1.82 ms'
+    """
+    name, colon, said = text.partition(": ")
+    room = limit - len(colon + said)
+    return elide(name, room) + colon + said if colon and room >= _LEAST_NAME else elide(text, limit)
 
 
 def _visible_character(character: str) -> str:

@@ -70,6 +70,17 @@ def test_a_training_step_has_the_parts_that_a_person_would_draw() -> None:
     assert figure.title == "Split over CPU:0 and GPU:0: 3 copies of unknown size per step"
 
 
+def test_in_few_boxes_parts_with_names_list_no_ops() -> None:
+    figure = draw(step("/gpu:0", "/cpu:0"), limit=5)
+    assert titles(figure) == [
+        "dense/kernel (1) variable",
+        "dense (3) ",
+        "loss (2) ",
+        "gradients (11) ",
+        "update: sgd (2) ",
+    ]
+
+
 def test_all_copies_from_one_device_to_another_are_one_edge() -> None:
     figure = draw(step("/gpu:0", "/cpu:0"))
     ends = {box.id: box.label for box in figure.nodes}

@@ -5,11 +5,13 @@ from __future__ import annotations
 import json
 import math
 from collections.abc import Callable, Sequence
+from dataclasses import replace
 from functools import partial
 
 import pytest
 
 from benchmarks.figure_layout import measure_layout
+from simplace.program.program import ObservedRun, SessionRun
 from simplace.result import Placed
 from simplace.views.figures.drawing import fit_boxes
 from simplace.views.figures.partition_figure import partition_figure
@@ -26,6 +28,15 @@ from viz.style import SCREEN
 def test_dot_is_the_golden_text(world: str, golden: Callable[[str, str], None]) -> None:
     placement = graphs.towers(2) if world == "two_towers" else graphs.loop()
     golden(f"partition_{world}.dot", to_dot(partition_figure(Placed(placement))))
+
+
+def test_a_fetch_to_a_device_without_ops_is_a_subgraph_that_is_told_and_not_drawn() -> None:
+    placement = place(constant("x", (4,), "/gpu:0"), node("a", "Neg", "x", device="/gpu:0"))
+    run = ObservedRun(SessionRun((), ("a:0",)), "model.py:7")
+    figure = partition_figure(Placed(replace(placement, program=replace(placement.program, runs=(run,)))))
+    assert [group.title for group in figure.groups] == ["GPU:0"]
+    assert figure.title == "2 subgraphs: 1 tensor of unknown size per step, by _Send and _Recv"
+    assert figure.caption.endswith("1 copy between devices, unknown size · not drawn: 1 copy where nothing else runs")
 
 
 def test_a_transfer_has_its_send_and_its_receive() -> None:

@@ -46,6 +46,19 @@ def test_legend_of_every_mark_names_them_in_order() -> None:
     ]
 
 
+def test_a_brief_legend_has_the_same_marks_in_fewer_words() -> None:
+    nodes = (Node("a", "a", kind="part"), Node("b", "b", kind="collective"))
+    figure = Figure(nodes=nodes, edges=(Edge("a", "b", "copy"), Edge("a", "b", "collective"), Edge("a", "b", "data")))
+    pairs = zip(legend(figure), legend(figure, is_brief=True), strict=True)
+    assert [(whole.meaning, brief.meaning) for whole, brief in pairs] == [
+        ("part of the program (number of ops)", "part (number of ops)"),
+        ("collective", "collective"),
+        ("data", "data"),
+        ("copy to another device", "copy"),
+        ("takes part in a collective", "in a collective"),
+    ]
+
+
 def test_no_legend_when_off_or_nothing_to_explain() -> None:
     assert "legend" not in to_dot(replace(every_mark(), legend=False))
     assert "legend" not in to_dot(Figure("empty", groups=(device("GPU", 0),)))

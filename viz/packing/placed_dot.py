@@ -180,7 +180,7 @@ class _Writer:
         return points
 
     def _add_legend(self) -> None:
-        samples = legend(self.figure) if self.figure.legend else ()
+        samples = legend(self.figure, is_brief=self.style.enlarges) if self.figure.legend else ()
         if not samples:
             return
         left, top, right, bottom = self.page.legend

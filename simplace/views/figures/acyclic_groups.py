@@ -78,8 +78,7 @@ def sort_groups(groups: Sequence[Sequence[int]], edges: Iterable[Ends]) -> list[
     >>> sort_groups([[1], [0]], [(0, 1)])
     [[0], [1]]
     """
-    number = {node: i for i, group in enumerate(groups) for node in group}
-    graph = _make_quotient(len(groups), _between_groups(edges, number))
+    graph = _make_quotient(len(groups), link_groups(groups, edges))
     return [list(groups[i]) for i in nx.lexicographical_topological_sort(graph)]
 
 
@@ -90,6 +89,15 @@ def has_cycle(edges: Iterable[tuple[Hashable, Hashable]]) -> bool:
     (False, True)
     """
     return not nx.is_directed_acyclic_graph(nx.DiGraph(list(edges)))
+
+
+def link_groups(groups: Sequence[Sequence[int]], edges: Iterable[Ends]) -> set[Ends]:
+    """Return the edges between groups, by number.
+
+    >>> link_groups([[7, 8], [9]], [(7, 8), (8, 9)])
+    {(0, 1)}
+    """
+    return _between_groups(edges, {node: i for i, group in enumerate(groups) for node in group})
 
 
 def _between_groups(edges: Iterable[Ends], number: Mapping[int, int]) -> set[Ends]:

@@ -16,6 +16,7 @@ from simplace.placement.placement import Placement
 from simplace.placement.xla_compiler import Cluster, find_clusters
 from simplace.program.known_names import Path, strip_number
 from simplace.views.figures.acyclic_groups import split_cycles
+from simplace.views.figures.device_parts import DeviceParts, list_device_parts
 from simplace.views.figures.drawn_graph import DrawnGraph
 from simplace.views.figures.folding import LEFT_OUT
 from simplace.views.figures.scopes import OTHERS, Scope, build_tree, insert_stems, open_scopes
@@ -41,9 +42,12 @@ class Box:
     nodes: tuple[int, ...]
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False)
 class BoxPaths:
-    """Record of the nodes that a figure draws and, where they are too many, the path by which each is found."""
+    """Record of the nodes that a figure draws and, where they are too many, the path by which each is found.
+
+    It equals only itself, so that what is found of it can be kept.
+    """
 
     graph: DrawnGraph
 
@@ -65,6 +69,11 @@ class BoxPaths:
     def parts(self) -> dict[int, StepPart]:
         """Map each node that is drawn by itself to its part of a step."""
         return find_parts(self.graph)
+
+    @cached_property
+    def device_parts(self) -> list[DeviceParts]:
+        """List the parts of a step on each device."""
+        return list_device_parts(self.graph, self.parts)
 
     @cached_property
     def _devices(self) -> dict[int, str]:

@@ -16,7 +16,7 @@ from viz.names import visible
 from viz.style import STYLES, Style, style_called
 from viz.svg import described
 
-_TRIED = 4  # numbers of boxes that are tried for a page
+_TRIED, _EACH = 4, 10  # numbers of boxes that are tried for a page; of so few, each is
 KINDS = ("svg", "png", "pdf", "dot")
 
 
@@ -47,7 +47,8 @@ def fit_boxes(make: Callable[[int], Figure], style: str, limit: int) -> Figure:
     figures: list[tuple[float, Figure]] = []
     if not found.least:
         return make(limit)
-    shares = (max(limit * share // _TRIED, min(found.fewest, limit)) for share in range(_TRIED, -1, -1))
+    tried = _TRIED if limit > _EACH else limit
+    shares = (max(limit * share // tried, min(found.fewest, limit)) for share in range(tried, -1, -1))
     for boxes in dict.fromkeys((*shares, 1)):
         figure = make(boxes)
         if figures and figure == figures[-1][1]:

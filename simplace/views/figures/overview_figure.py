@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections import Counter, defaultdict
 from dataclasses import replace
+from functools import lru_cache
 from math import log2
 
 from simplace.partition.traffic import CollectiveVolume
@@ -14,8 +15,9 @@ from simplace.views.figures.alike_devices import Alike, count_fold, figure_boxes
 from simplace.views.figures.box_edges import box_edges, without_implied
 from simplace.views.figures.boxes import Box, BoxPaths, group_into_boxes
 from simplace.views.figures.captions import describe_placement
+from simplace.views.figures.device_parts import MOST_BOXES
 from simplace.views.figures.overview_title import write_message
-from simplace.views.figures.part_boxes import MOST_BOXES, make_part_boxes
+from simplace.views.figures.part_boxes import make_part_boxes
 from simplace.views.figures.placement_figure import (
     draw_boxes,
     draw_devices,
@@ -30,6 +32,7 @@ from viz import Edge, Figure, Node
 
 _FEW = 16  # ops: so many are drawn one by one
 MOST = 40  # boxes of an overview
+_BRIEF = 10  # boxes: where so few are wanted, for a page with little room, parts with names list no ops
 _LARGEST = 30  # doublings from 1 B to the bytes that the widest line stands for
 
 
@@ -65,10 +68,17 @@ def _choose_part_boxes(placed: Placed, limit: int) -> Alike:
     """Return the parts of a step on each device, in at most `limit` boxes, or one box a device where these are more."""
     drawn, fold = BoxPaths.of(placed.placement), count_fold(placed, limit)
     for room in range(MOST_BOXES, 0, -1):
-        alike = _fold(placed, *make_part_boxes(drawn.graph, drawn.parts, room), fold)
+        alike = _fold(placed, *_join_parts(drawn, room, limit <= _BRIEF), fold)
         if len(alike.boxes) <= limit:
             break
     return alike
+
+
+@lru_cache(maxsize=2 * MOST_BOXES)
+def _join_parts(drawn: BoxPaths, room: int, is_brief: bool) -> tuple[list[Box], dict[int, int]]:
+    """Return at most `room` boxes a device; those of the last placement are kept, since several sizes are tried."""
+    groups = [one for parts in drawn.device_parts for one in parts.join(room)]
+    return make_part_boxes(drawn.graph, drawn.parts, groups, is_brief=is_brief)
 
 
 def _fold_few(placed: Placed, limit: int, fold: int) -> Alike | None:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Mapping, Sequence
+from functools import lru_cache
 from itertools import combinations
 
 from simplace.graph.dtypes import DataType
@@ -41,7 +42,7 @@ def write_message(placed: Placed) -> str:
     if not others:
         return f"All on {_short(placed, main)}{_tell_refused(placed)}"
     sent = _tell_sent(placed)
-    if replicas := _find_replicas(graph, parts):
+    if replicas := _find_replicas(drawn):
         told = [where] if (where := _tell_variables(placed, graph, parts, replicas)) else []
         what = "Data parallel on" if _shares_data(graph, parts, replicas) else "The same ops on"
         return f"{what} {_count_devices(placed, replicas)}: {', '.join([*told, sent])}"
@@ -93,8 +94,10 @@ def _tell_sent(placed: Placed) -> str:
     return ", ".join(parts) or "nothing is copied"
 
 
-def _find_replicas(graph: DrawnGraph, parts: Mapping[int, StepPart]) -> list[str]:
+@lru_cache(maxsize=1)  # one placement is drawn in several sizes, all with this title
+def _find_replicas(drawn: BoxPaths) -> list[str]:
     """Return the devices that do the same, each for itself: accelerators if there are any, [] for fewer than two."""
+    graph, parts = drawn.graph, drawn.parts
     own: dict[str, Counter[tuple[str, ...]]] = {}
     for node in graph.keepers:
         device, op = graph.placement.device(node), graph.placement.graph.ops[node]

@@ -64,7 +64,7 @@ def partition_figure(placed: Placed, limit: int = 40) -> Figure:
     is_brief = is_crowded(alike, len(pairs))
     figure = Figure(
         title=_write_title(placed, alike),
-        caption=_write_caption(placed, sum(len(pair.copies) for pair in pairs)),
+        caption=_write_caption(placed, alike, sum(len(pair.copies) for pair in pairs)),
         groups=draw_devices(placed, alike),
         nodes=(*_draw_boxes(placed, alike, pairs), *_draw_ends(placement, alike, pairs)),
         edges=(
@@ -102,19 +102,25 @@ def _list_details(limit: int, copies: int) -> Iterator[tuple[int, _Joined]]:
 
 
 def _write_title(placed: Placed, alike: Alike) -> str:
-    """Return how many subgraphs there are, and what they send each other; none of a graph that is refused."""
+    """Return how many subgraphs there are, and what they send each other; none of a graph that is refused.
+
+    Where nothing but what a session fetches or is fed is on a device, that is a subgraph, too.
+    """
     if placed.placement.refusal is not None:
         return write_message(placed)
     copies = placed.traffic.copies
-    found = quantities.format_count(len(alike.stands_for), "subgraph")
+    ends = {device for copy in placed.step_copies for device in (copy.source, copy.target)}
+    found = quantities.format_count(len(ends.union(alike.stands_for)), "subgraph")
     sent = f"{format_sent('tensor', copies)}, by _Send and _Recv"
     return f"{found}: {sent}" if copies.count else f"{found}: no tensor is sent"
 
 
-def _write_caption(placed: Placed, drawn: int) -> str:
+def _write_caption(placed: Placed, alike: Alike, drawn: int) -> str:
     hidden = len(placed.copy_columns) - drawn
+    undrawn = sum(not alike.stands_for.keys() >= {copy.source, copy.target} for copy in placed.step_copies)
     parts = [placed.title, *(list_traffic(placed.traffic) or ["nothing is sent"])]
     parts += [f"{hidden} of them between nodes of one box"] if hidden else []
+    parts += [f"not drawn: {quantities.format_count(undrawn, 'copy')} where nothing else runs"] if undrawn else []
     return " · ".join(parts)
 
 
