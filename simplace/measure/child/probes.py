@@ -22,7 +22,7 @@ _SIDES_BESIDE = (48, 96, 112, 128, 144, 160, 192, 256, 384)
 _ROUNDS = 12
 _TRIPS, _TRIPS_OF_GAUGE = 24, 8
 _PLACES = 3
-_CELLS = 4  # in a row: more of them, and their data are in no cache either, as of a larger graph
+_CELLS = 4  # in a row
 
 
 def run_probes(warm_up: int, count: int) -> dict[str, Any]:
