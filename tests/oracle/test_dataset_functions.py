@@ -381,7 +381,9 @@ def test_a_map_that_hands_on_its_elements_calls_no_function(write) -> None:
     assert "Dataset_map_normalize" not in logged
     result = simplace.check("model.py", "cpu:1,gpu:2")
     assert (result.agrees, result.coverage.missing) == (True, ())
-    assert [placed.title for placed in result if placed.is_uncalled and not placed.runs_unplaced] == []
+    assert [
+        placed.title for placed in result if placed.is_uncalled and not placed.placement.program.runs_unplaced
+    ] == []
 
 
 @pytest.mark.parametrize(
