@@ -27,7 +27,7 @@ def answer_request(request: dict[str, Any]) -> dict[str, Any]:
         return {**values, "failure": end.failure}
     Path(request["graph"]).write_bytes(found.definition.SerializeToString())
     settings = [(inter_op, intra_op) for inter_op, intra_op in request["settings"]]
-    gauges = probes.build_gauges() if request["probes"] else None
+    gauges = probes.build_gauges() if request["probes"] else ()
     count = request["steps"]
     made, targets = steps.run_steps(found, settings, request["cpus"], request["warm_up"], count, gauges, held=count + 1)
     return {

@@ -88,7 +88,7 @@ def find_script_call(path: str, arguments: list[str], function: str) -> tuple[Ca
     """Run a script; return the call of `function`, else of the function with the largest graph, and remarks.
 
     The script is ended where nothing new is to come; None where it calls no such function. Raise `CannotRunError` where
-    it is one task of several, `ProgramEndedError` where it raises or exits with an error before any call.
+    it is one task of several, `ProgramEndedError` where it raises, or exits with an error before any call.
     """
     watcher = _Watcher(function)
     module = script.new_main(path, tuple(arguments))

@@ -17,7 +17,7 @@ from __future__ import annotations
 
 import os
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import ExitStack
 from functools import partial
 from itertools import pairwise
@@ -52,7 +52,7 @@ def run_steps(
     cpus: int,
     warm_up: int,
     steps: int,
-    gauges: tuple[Runnable, Runnable] | None = None,
+    gauges: Sequence[Runnable] = (),
     held: int = 0,
 ) -> tuple[list[dict[str, list[Any]]], list[str]]:
     """Return for each setting its traced steps, and the names of the nodes that the steps were run for.
@@ -65,16 +65,14 @@ def run_steps(
     found: list[dict[str, list[Any]]] = [{"steps": [], "held": []} for _ in settings]
     with ExitStack() as stack:
         sessions, targets = _open_sessions(stack, runnable, settings, cpus, warm_up)
-        opened = [
-            _open_sessions(stack, gauge, [(size, 1)], 1, warm_up) for size, gauge in enumerate(gauges or (), start=1)
-        ]
+        opened = [_open_sessions(stack, gauge, [(size, 1)], 1, warm_up) for size, gauge in enumerate(gauges, start=1)]
         for _ in range(steps):
             for session, (inter_op, _), own in zip(sessions, settings, found, strict=True):
                 # Traces are read after all has run: reading takes long, and the machine may change meanwhile.
                 expensive = (
                     averages.list_expensive_nodes(partial(_run_untraced, session, targets, inter_op)) if held else []
                 )
-                own_gauges = opened if inter_op > 1 else opened[:1]
+                own_gauges = opened[:1] if inter_op in (1, -1) else opened
                 before = [_trace_gauge(*one) for one in own_gauges]
                 step, metadata = _trace_step(session, targets, inter_op)
                 after = [_trace_gauge(*one) for one in own_gauges]
