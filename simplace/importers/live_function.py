@@ -15,6 +15,7 @@ from typing import Any
 
 from simplace.errors import TargetError
 from simplace.graph import graph_def
+from simplace.graph.captured_variables import name_captured_variables
 from simplace.graph.dtypes import DataType
 from simplace.graph.node_def import ArgDef, GraphDef
 from simplace.importers.saved_model import DEFAULT_DEVICE, HOST
@@ -89,10 +90,8 @@ def _collect_notes(graph: Any) -> dict[str, NodeNotes]:
     notes = {
         op.name: NodeNotes(_find_user_line(op, libraries), shapes=_output_shapes(op)) for op in graph.get_operations()
     }
-    names = {id(variable.handle): variable.name.partition(":")[0] for variable in graph.variables}
-    for outer, inner in graph.captures:
-        if id(outer) in names:
-            notes[inner.op.name] = NodeNotes(variable=names[id(outer)], shapes=((),))
+    for tensor, variable in name_captured_variables(graph).items():
+        notes[tensor.partition(":")[0]] = NodeNotes(variable=variable, shapes=((),))
     return notes
 
 

@@ -9,6 +9,7 @@ from typing import Any
 
 import tensorflow as tf
 
+from simplace.graph.captured_variables import name_captured_variables
 from simplace.graph.op_kinds import MUST_COMPILE, WHILES, is_while
 from simplace.oracle.child.call_shapes import CallShapes, Shapes, is_open, list_sizes
 from simplace.oracle.child.called_functions import list_called
@@ -210,7 +211,7 @@ def note_function(definition: Any, graph: Any, lines: SourceLines) -> dict[str, 
     """Return the notes of a function's nodes, and of its arguments and results by TensorFlow's names for them."""
     signature = definition.signature
     notes = note_graph(graph, lines)
-    variables = _captured_variables(graph)
+    variables = name_captured_variables(graph)
     for arg, tensor in zip(signature.input_arg, graph.inputs, strict=False):
         noted = _note_op(tensor.op, lines)
         notes[arg.name] = [*noted[:3], variables.get(tensor.name, ""), *noted[4:]]
@@ -248,12 +249,6 @@ def _find_optionals(graph: Any) -> dict[str, Any]:
     flat = [tf.nest.flatten(output, expand_composites=True)[0] for output in found]
     names = {id(tensor): tensor.name for tensor in graph.outputs}
     return {names.get(id(variant), variant.name): each.element_spec for variant, each in zip(flat, found, strict=True)}
-
-
-def _captured_variables(graph: Any) -> dict[str, str]:
-    """Map the placeholder of each captured variable to the variable's name."""
-    names = {id(variable.handle): variable.name.partition(":")[0] for variable in graph.variables}
-    return {inner.name: names[id(outer)] for outer, inner in graph.captures if id(outer) in names}
 
 
 def _note_op(op: Any, lines: SourceLines) -> list[Any]:

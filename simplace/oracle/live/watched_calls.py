@@ -241,13 +241,14 @@ def _reach_functions(name: str) -> Iterator[Any]:
 
 
 def _find_traced(name: str) -> Iterator[tuple[str, Any]]:
-    """Yield the graphs that a function and those that it calls were traced into, by name."""
+    """Yield the graphs that a function and those that it calls were traced into, by name; a `Defun` has none."""
     found = [each for each in [_find_called_object(name)] if each is not None]
     seen = set(map(id, found))
     for atomic in found:  # grows while it is walked
         if atomic._cached_graph is not None:
             yield atomic.name.decode(), atomic._cached_graph
-        new = [each for each in atomic.children if id(each) not in seen]
+        called = (each for each in atomic.children if isinstance(each, atomic_function.AtomicFunction))
+        new = [each for each in called if id(each) not in seen]
         seen.update(map(id, new))
         found.extend(new)
 
