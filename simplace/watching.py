@@ -52,7 +52,7 @@ class Watch:
         """Return what ran as `simplace.check` does: replayed, explained, and compared with TensorFlow's own devices.
 
         It is made when it is first asked for, in a second or so. Raises `simplace.errors.ProgramError` if nothing was
-        watched.
+        watched, or nothing ran but sessions.
         """
         if self._result is None:
             self._result = self._place()
@@ -128,6 +128,8 @@ class Watch:
             raise ProgramError("simplace.watch does nothing under `simplace show`, whose own result has it all")
         if self._run is None or self._depth:
             raise ProgramError("nothing was watched yet: ask for the result after the block in which TensorFlow runs")
+        if not self._run.has_seen_ops:
+            raise ProgramError(self.line.removeprefix("simplace: "))
         with scratch_folder() as directory:
             observed = observe_watched(self._run, Path(directory))
             chosen = settings("cpu:1")  # the devices are those that were observed

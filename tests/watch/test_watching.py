@@ -163,6 +163,7 @@ def test_an_error_of_simplace_is_told_and_reaches_nothing(found):
 def test_what_is_asked_for_too_early_or_of_nothing(found):
     assert found["too early"] == "nothing was watched yet: ask for the result after the block in which TensorFlow runs"
     assert found["idle"] == "simplace: TensorFlow ran no op while it was watched"
+    assert found["idle result"] == "TensorFlow ran no op while it was watched"
 
 
 KERAS = """\
@@ -236,6 +237,55 @@ def test_a_callback_tells_each_run_of_keras(trained):
     assert len(told) == 6
     assert [line.endswith("; no copies") for line in told] == [True, True, True, False, True, True]
     assert " on CPU:1: " in told[3]
+
+
+def test_loops_with_branches_and_arguments_that_are_gone_are_watched(tmp_path, run_script):
+    script = tmp_path / "program.py"
+    script.write_text(
+        dedent("""\
+        import sys
+        sys.path.insert(0, sys.argv[1])
+        import simplace
+        import tensorflow as tf
+
+        cpu = tf.config.list_physical_devices("CPU")[0]
+        tf.config.set_logical_device_configuration(cpu, [tf.config.LogicalDeviceConfiguration()] * 2)
+
+        @tf.function
+        def iterate(x, steps):
+            for _ in tf.range(steps):
+                with tf.device("CPU:1"):
+                    x = tf.matmul(x, x)
+                if tf.reduce_max(x) > 1e3:
+                    x = x / tf.norm(x)
+                else:
+                    x = x + 1.0
+            return x
+
+        @tf.function
+        def count(items):
+            return tf.raw_ops.TensorListLength(input_handle=items)
+
+        def make_list():
+            return tf.raw_ops.EmptyTensorList(element_shape=[2], max_num_elements=-1, element_dtype=tf.float32)
+
+        with simplace.watch(quiet=True) as watched:
+            print(iterate(tf.eye(4), tf.constant(3)).shape)
+            with tf.device("CPU:1"):
+                print(int(count(make_list())))
+        placed = watched.result.program("count")
+        print(*(node.device[-5:] for node in placed.placement.nodes if node.op == "_Arg"))
+        print(str(watched.result).splitlines()[-1])
+        """)
+    )
+    printed, told = run_script(str(script), str(ROOT))
+    assert printed.splitlines() == [
+        "(4, 4)",
+        "0",
+        "CPU:1",
+        f"agrees with TensorFlow {_version()}: 123/123 nodes, 3/3 eager ops",
+    ]
+    assert told == []
 
 
 def test_functions_of_deleted_variables_and_defuns_are_watched(tmp_path, run_script):

@@ -274,5 +274,9 @@ except simplace.errors.ProgramError as raised:
 with simplace.watch(quiet=True) as idle:
     pass
 FOUND["idle"] = idle.line
+try:
+    FOUND["unexpected"] = str(idle.result)
+except simplace.errors.SimplaceError as raised:
+    FOUND["idle result"] = str(raised)
 
 print(json.dumps(FOUND))

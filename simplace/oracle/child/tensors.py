@@ -168,9 +168,9 @@ def make_full_optional(element: Any) -> Any:
         return tf.raw_ops.OptionalFromValue(components=[zeros_on("", spec.dtype, spec.shape) for spec in flat])
 
 
-def make_empty_list() -> Any:
-    """Return an empty TensorList, the placeholder value for any other variant."""
-    with tf.device(find_host()):
+def make_empty_list(device: str = "") -> Any:
+    """Return an empty TensorList on a device (by default the host), the placeholder value for any other variant."""
+    with tf.device(device or find_host()):
         return tf.raw_ops.EmptyTensorList(
             element_shape=tf.constant([], tf.int32), max_num_elements=-1, element_dtype=tf.float32
         )

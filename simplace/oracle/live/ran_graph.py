@@ -24,7 +24,8 @@ from simplace.oracle.child.source_lines import SourceLines
 from simplace.oracle.live.watched_calls import WatchedCall
 from simplace.program.watched import RanCopy, RanFunction, RanOps
 
-_PLUMBING = CONTROL_FLOW | IDENTITIES | {LOOP_COND, "IdentityN", "NoOp"}  # they only hand on tensors, or an order
+_FORWARDING = CONTROL_FLOW | IDENTITIES
+_PLUMBING = _FORWARDING | {LOOP_COND, "IdentityN", "NoOp"}  # they only hand on tensors, or an order
 _ORDER = "/ctrl/_"  # in the name of what is sent for the sake of order alone (AddDummyConst of graph_partition.cc)
 
 
@@ -102,20 +103,22 @@ class FunctionReader:
             return None
 
     def _size(self, tensor: str, dtype: int) -> int | None:
-        """Return the bytes of a tensor; that of a forwarding node is what is forwarded."""
+        """Return the bytes of a tensor; that of a node which only hands on is what it is given.
+
+        The switches that TensorFlow adds to inputs of a branch name the op that uses them as the one they come from.
+        """
         for _ in range(len(self._nodes)):
             name, _, slot = tensor.partition(":")
             node = self._nodes.get(name)
             if node is None:
                 return None
+            if node.op in _FORWARDING:
+                tensor = node.input[0]
+                continue
             op = self._traced_op(node)
-            if op is not None and not is_arg(node.op):
-                return _bytes_of(op.outputs[int(slot or 0)].shape, dtype)
             if is_arg(node.op):
                 return _bytes_of(self._shape_of_argument(node.attr["index"].i, op), dtype)
-            if node.op not in IDENTITIES or not node.input:
-                return None
-            tensor = node.input[0]
+            return None if op is None else _bytes_of(op.outputs[int(slot or 0)].shape, dtype)
         return None
 
     def _shape_of_argument(self, index: int, op: Any) -> Any:

@@ -283,5 +283,5 @@ def _make_stand_in(dtype: Any, device: str) -> Any:
         if dtype == tf.resource:
             return tf.raw_ops.VarHandleOp(dtype=tf.float32, shape=[], shared_name=context.anonymous_name())
         if dtype == tf.variant:
-            return make_empty_list()
+            return make_empty_list(device)
         return tf.zeros([], dtype)

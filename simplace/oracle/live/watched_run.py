@@ -95,6 +95,11 @@ class WatchedRun:
         """Return the calls of functions that TensorFlow placed anew."""
         return self._calls.calls
 
+    @property
+    def has_seen_ops(self) -> bool:
+        """Return whether TensorFlow has run a function or an op; those of sessions are not seen."""
+        return bool(self.calls or self.list_ops())
+
     def list_ops(self) -> list[WatchedOp]:
         """Return the eager ops that were seen, in the order in which the first ran."""
         return self._ops.list_ops()
