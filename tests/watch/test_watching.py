@@ -239,6 +239,43 @@ def test_a_callback_tells_each_run_of_keras(trained):
     assert " on CPU:1: " in told[3]
 
 
+def test_functions_without_anything_to_run_and_custom_devices_are_watched(tmp_path, run_script):
+    script = tmp_path / "program.py"
+    script.write_text(
+        dedent("""\
+        import sys
+        sys.path.insert(0, sys.argv[1])
+        import simplace
+        import tensorflow as tf
+        from tensorflow.experimental import dtensor
+
+        cpu = tf.config.list_physical_devices("CPU")[0]
+        tf.config.set_logical_device_configuration(cpu, [tf.config.LogicalDeviceConfiguration()] * 2)
+
+        @tf.function
+        def nothing(x):
+            print("traced")
+
+        with simplace.watch() as watched:
+            nothing(1)
+            kept = []
+            tf.function(lambda x: kept.append(x))(tf.constant(1.0))
+            try:
+                tf.function(lambda x: x + kept[0])(tf.constant(1.0))
+            except TypeError as error:
+                print(type(error).__name__)
+            mesh = dtensor.create_mesh([("x", 2)], devices=["CPU:0", "CPU:1"])
+            ones = dtensor.call_with_layout(tf.ones, dtensor.Layout(["x"], mesh), [4])
+            print(tf.reduce_sum(ones + 1.0).numpy())
+        print(str(watched.result).splitlines()[-1])
+        """)
+    )
+    printed, told = run_script(str(script), str(ROOT))
+    assert printed.splitlines() == ["traced", "TypeError", "8.0", f"agrees with TensorFlow {_version()}: 1/1 nodes"]
+    unseen = "What ran on a custom device, such as DTensor's, is not counted"
+    assert told == [f"simplace: nothing is known of what ran. {unseen}"]
+
+
 def test_loops_with_branches_and_arguments_that_are_gone_are_watched(tmp_path, run_script):
     script = tmp_path / "program.py"
     script.write_text(

@@ -52,28 +52,33 @@ def _instantiate(
     copy.signature.name = name
     manager = cancellation.CancellationManager()
     manager.start_cancel()
-    refused = None
     with INSIDE:
         ctx.add_function_def(copy)
         try:
             with collecting_graphs(copy) as window:
-                refused = _call(name, scope, inputs, _without_grappler(attrs), outputs, manager._impl)
+                error = _call(name, scope, inputs, _without_grappler(attrs), outputs, manager._impl)
         finally:
             ctx.remove_function(name)
-    return window.graphs, refused
+    if error is None and window.graphs is not None:  # TensorFlow has none of a function without anything to run
+        raise AssertionError(f"a call that was cancelled before it began did run: {name}")
+    return window.graphs, _describe_refusal(name, error)
 
 
 def _call(name: str, scope: str, inputs: Sequence[Any], attrs: Sequence[Any], outputs: int, cancelled: Any) -> Any:
+    """Return the error that a call ends with."""
     try:
         execute(context.context()._handle, scope, name, list(inputs), tuple(attrs), outputs, cancelled)
     except FAILURES as error:
-        if find_code(error) == tf.errors.CANCELLED:
-            return None
-        if is_rejection(error):  # of an argument, after the function was placed
-            return None
-        said = str(error.message).partition(" [Op:")[0].replace(name, name.split("_", 3)[-1])
-        return ObservedRefusal(code_name(find_code(error)), said)
-    raise AssertionError(f"a call that was cancelled before it began did run: {name}")
+        return error
+    return None
+
+
+def _describe_refusal(name: str, error: Any) -> ObservedRefusal | None:
+    """Return TensorFlow's refusal to place a function; the rejection of an argument comes after it was placed."""
+    if error is None or find_code(error) == tf.errors.CANCELLED or is_rejection(error):
+        return None
+    said = str(error.message).partition(" [Op:")[0].replace(name, name.split("_", 3)[-1])
+    return ObservedRefusal(code_name(find_code(error)), said)
 
 
 def _without_grappler(attrs: Sequence[Any]) -> Sequence[Any]:

@@ -10,7 +10,7 @@ from typing import Any
 from simplace.oracle.child import kernel_types
 from simplace.oracle.child.own_work import INSIDE, is_inside
 from simplace.oracle.child.source_lines import SourceLines
-from simplace.oracle.child.tf_private import context
+from simplace.oracle.child.tf_private import context, ops
 from simplace.oracle.live import entry_points
 from simplace.oracle.live.ran_graph import FunctionReader
 from simplace.oracle.live.watched_calls import WatchedCall, WatchedCalls
@@ -19,6 +19,7 @@ from simplace.program.watched import RanOps, Watched, choose_named
 
 _SAMPLED = "Eager ops were sampled: how often each ran is an estimate, and rare ones may be missing."
 _ASYNC = "What ran asynchronously is not counted."
+_CUSTOM = "What ran on a custom device, such as DTensor's, is not counted."
 
 
 class WatchedRun:
@@ -34,6 +35,7 @@ class WatchedRun:
         self._plain: set[str] = set()  # the names that are of ops
         self._sessions = 0
         self._is_async = False
+        self._has_custom_device = False
 
     def begin(self) -> None:
         """Observe what runs from now on."""
@@ -56,7 +58,12 @@ class WatchedRun:
         if context.context().is_async():
             self._is_async = True
             return None
+        if not all(isinstance(tensor, ops.EagerTensor) for tensor in inputs):
+            return None  # a tensor of a graph, which TensorFlow refuses
         with INSIDE:
+            if _is_on_custom_device(device, inputs):
+                self._has_custom_device = True
+                return None
             if op.startswith("__") or kernel_types.find_op_def(op) is None:
                 return self._calls.begin(op, device, inputs, attrs, outputs)
             self._plain.add(op)
@@ -114,5 +121,13 @@ class WatchedRun:
             yield _SAMPLED
         if self._is_async:
             yield _ASYNC
+        if self._has_custom_device:
+            yield _CUSTOM
         if self._sessions:
             yield f"Runs of sessions ({self._sessions}) are not counted; simplace show has them."
+
+
+def _is_on_custom_device(scope: str, inputs: Any) -> bool:
+    """Return whether a custom device takes an op: one that is requested, or that an input is on."""
+    is_custom = context.context().is_custom_device
+    return any(is_custom(each) for each in {scope, *(tensor.device for tensor in inputs)} if each)
