@@ -36,8 +36,7 @@ P = Parameter
 # NeuSight measured, not of the kernel.
 GROUPS: Mapping[str, Mapping[str, Parameter]] = {
     "traffic": {
-        "hbm": P(0.88, 0.5, 1), "gddr": P(0.76, 0.5, 1), "ramp_s": P(2e-6, 0, 1e-5, 1.0),
-        "event_s": P(8e-6, 1e-6, 2e-5, 0.5),
+        "hbm": P(0.88, 0.5, 1), "gddr": P(0.76, 0.5, 1), "event_s": P(8e-6, 1e-6, 2e-5, 0.5),
     },
     "rows": {
         "softmax_blocks": P(2, 0.5, 16, 1.0), "softmax_l2": P(0.3, 0.01, 4), "softmax_slope": P(3, 1, 8),
