@@ -97,7 +97,7 @@ def judge_steps(
     for one in _group_alike(steps):
         costs = (
             Roofline(find_hardware(one[0].gpu), allows_tf32=False),
-            *(make_modelled_costs(one[0].gpu, constants=constants, allows_tf32=False)
+            *(make_modelled_costs(one[0].gpu, constants=constants, allows_tf32=False, has_own_kernels=False)
               for constants in (fits.get(one[0].gpu, shipped), shipped)),
         )  # fmt: skip
         predicted = [_predict_group(one, model) for model in costs]

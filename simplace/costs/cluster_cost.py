@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
+from dataclasses import replace
 from math import inf
 
-from simplace.costs.cost_model import CostModel, KernelCost, OpCall
+from simplace.costs.cost_model import COMPILED, CostModel, KernelCost, OpCall
 from simplace.costs.xla_fusion import FusedBody, FusedKernel
 
 # When host and device are done, each as the later of two times: so long after the host is free, and the device.
@@ -70,7 +71,7 @@ class _ClusterRun:
         return course
 
     def _add_kernel(self, call: OpCall, times: int) -> _Course:
-        cost = self._model.kernel(call)
+        cost = self._model.kernel(replace(call, attrs={**call.attrs, COMPILED: True}))
         if not cost.host_s + cost.device_s:
             return _NOTHING
         self.parts.append((times, cost))

@@ -61,6 +61,9 @@ class CollectiveCall:
     is_remote: bool = False
 
 
+COMPILED = "_XlaCompiled"  # the attribute of a kernel that XLA made, and launches together with others
+
+
 @dataclass(frozen=True, slots=True)
 class KernelCost:
     """Record of the cost of one execution, in seconds.

@@ -178,7 +178,7 @@ def time_product(
 def time_traffic(gpu: GpuFigures, c: Constants, traffic: Numbers) -> KernelTime:
     """Return the time of an elementwise op, a copy or a reduction: bytes through DRAM, and a start."""
     alone = traffic / gpu.bandwidth
-    return KernelTime(c["floor_s"] + c["ramp_s"] + alone / _reach_bandwidth(gpu, c), alone * 0, alone, c["floor_s"])
+    return KernelTime(c["floor_s"] + alone / _reach_bandwidth(gpu, c), alone * 0, alone, c["floor_s"])
 
 
 def time_rows(gpu: GpuFigures, c: Constants, rows: Numbers, cols: Numbers, width: int, kind: str) -> KernelTime:
@@ -191,7 +191,7 @@ def time_rows(gpu: GpuFigures, c: Constants, rows: Numbers, cols: Numbers, width
     missed = (resident / (gpu.l2 * c[f"{kind}_l2"])) ** c[f"{kind}_slope"]
     again = c[f"{kind}_again"] * missed / (1 + missed) + c[f"{kind}_cached"]
     seconds = alone / _reach_bandwidth(gpu, c) * (1 + again / 2 + c[f"{kind}_short"] / cols)
-    return KernelTime(c["floor_s"] + c["ramp_s"] + seconds, alone * 0, alone, c["floor_s"])
+    return KernelTime(c["floor_s"] + seconds, alone * 0, alone, c["floor_s"])
 
 
 def larger(a: Numbers, b: Numbers) -> Numbers:

@@ -6,7 +6,7 @@ from dataclasses import dataclass, field, replace
 from typing import Any
 
 from simplace.costs.collectives import count_whole_bytes, find_fabric, reach_peer, time_collective
-from simplace.costs.cost_model import Bound, CollectiveCall, Fixed, KernelCost, OpCall, Overheads
+from simplace.costs.cost_model import COMPILED, Bound, CollectiveCall, Fixed, KernelCost, OpCall, Overheads
 from simplace.costs.gpu_constants import GpuConstants, read_constants
 from simplace.costs.gpu_convolutions import Convolution, Pass, time_convolution
 from simplace.costs.gpu_kernels import (
@@ -23,28 +23,34 @@ from simplace.costs.gpu_recurrences import RecurrentLayers, time_layers
 from simplace.costs.gpu_sheet import GpuSheet
 from simplace.costs.hardware import find_hardware
 from simplace.costs.layer_shapes import find_convolution, find_recurrent_layers
-from simplace.costs.op_work import SOFTMAX, count_work, is_free
+from simplace.costs.op_work import SOFTMAX, count_work, is_free, takes_over
 from simplace.costs.product_shape import Product, find_product
 from simplace.costs.roofline import Roofline
+from simplace.costs.tensorflow_kernels import OwnKernel, find_own_kernel, find_transposes
 from simplace.costs.xla_fusion import FUSED
 
 # Fewer than these are softmax's three kernels: two reductions and what divides (kernels/softmax_op_gpu.cu.cc).
 _SOFTMAX_KERNELS = 3
 _BATCH_NORM = frozenset("FusedBatchNorm FusedBatchNormV2 FusedBatchNormV3 _FusedBatchNormEx".split())
 _BATCH_NORM_GRAD = frozenset("FusedBatchNormGrad FusedBatchNormGradV2 FusedBatchNormGradV3".split())
+_LAYOUT_SHARE = 0.7  # of the reached bandwidth that cuDNN's nchwToNhwcKernel comes to, on an H200
 _LEAST_SHARE = 0.1  # of a peak; below, a kernel is bound by its start and by too few blocks, not by the peak
 _WIDTHS = {"float64": 8, "float32": 4, "float16": 2, "bfloat16": 2}
 
 
 @dataclass(frozen=True)
 class ModelledCosts:
-    """Estimate kernels on a GPU of the library by `gpu_kernels`, all else by a roofline of the same machine."""
+    """Estimate kernels on a GPU of the library by `gpu_kernels`, all else by a roofline of the same machine.
+
+    `has_own_kernels` says that what no library computes is done by TensorFlow's kernels, as in a graph of its.
+    """
 
     roofline: Roofline
     sheet: GpuSheet
     constants: GpuConstants
     figures: GpuFigures
     allows_tf32: bool = True
+    has_own_kernels: bool = True
     _plans: dict[tuple[str, str], ProductPlan] = field(default_factory=dict, compare=False, repr=False)
     _seen: dict[Any, tuple[KernelTime, str]] = field(default_factory=dict, compare=False, repr=False)
 
@@ -96,7 +102,7 @@ class ModelledCosts:
     def kernel(self, call: OpCall) -> KernelCost:
         """Estimate one execution."""
         cost = self.roofline.kernel(call)
-        if call.device_type != "GPU" or is_free(call.op):
+        if call.device_type != "GPU" or is_free(call.op) or takes_over(call.op):
             return cost
         found = self._model_kernel(call)
         if found is None:
@@ -115,16 +121,22 @@ class ModelledCosts:
         """Return the time of an op whose family is known, and the class of operators that its error is that of."""
         dtype = call.outputs[0].dtype.removesuffix("_ref") if call.outputs else ""
         if dtype in _WIDTHS and (layer := find_convolution(call) or find_recurrent_layers(call)) is not None:
-            if (layer, dtype) not in self._seen:
-                self._seen[layer, dtype] = self._estimate_layer(layer, dtype)
-            return self._seen[layer, dtype]
+            is_own = self._is_run_by_tensorflow(call)
+            if (layer, dtype, is_own) not in self._seen:
+                self._seen[layer, dtype, is_own] = self._estimate_layer(layer, dtype, call)
+            return self._seen[layer, dtype, is_own]
         product = find_product(call)
         moved = sum(t.size for t in (*call.inputs, *call.outputs))
         if product is not None and dtype in _WIDTHS:
-            key = (product, dtype, moved if product.is_image else 0)
+            turned = find_transposes(call) if self._is_run_by_tensorflow(call) else None
+            key = (product, dtype, moved if product.is_image else 0, turned)
             if key not in self._seen:
-                self._seen[key] = self._estimate_product(product, dtype, moved)
+                time, operator = self._estimate_product(product, dtype, moved)
+                self._seen[key] = time if turned is None else self._add_kernels(time, turned), operator
             return self._seen[key]
+        own = find_own_kernel(call) if self._is_run_by_tensorflow(call) else None
+        if own is not None:
+            return self._estimate_own_kernel(call, own), "tensorflow"
         if call.op in SOFTMAX and dtype in _WIDTHS and call.outputs[0].shape:
             return self._estimate_softmax(call, _WIDTHS[dtype])
         work = count_work(call)
@@ -137,7 +149,25 @@ class ModelledCosts:
         time = time_traffic(self.figures, self.constants.groups["traffic"], float(work.bytes))
         return time, "layer_norm" if is_norm else "elementwise"
 
-    def _estimate_layer(self, layer: tuple[Convolution, Pass] | RecurrentLayers, dtype: str) -> tuple[KernelTime, str]:
+    def _is_run_by_tensorflow(self, call: OpCall) -> bool:
+        """Return whether TensorFlow's kernels compute an op, not those of XLA or of another framework."""
+        return self.has_own_kernels and not (call.attrs.get(COMPILED) or call.attrs.get(FUSED))
+
+    def _estimate_own_kernel(self, call: OpCall, own: OwnKernel) -> KernelTime:
+        """Return the time of what TensorFlow's own kernels compute: as memory, or as its threads are able to."""
+        time = time_traffic(self.figures, self.constants.groups["traffic"], float(count_work(call).bytes))
+        alone = self._add_kernels(KernelTime(0.0, 0.0, 0.0, 0.0), own)
+        return KernelTime(max(alone.seconds, alone.floor + time.seconds - time.floor), 0.0, time.memory, alone.floor)
+
+    def _add_kernels(self, time: KernelTime, own: OwnKernel) -> KernelTime:
+        """Return a time with that of some of TensorFlow's own kernels after it."""
+        start = own.kernels * self.constants.groups["traffic"]["floor_s"]
+        rate = self.figures.clock * min(own.rate * self.figures.sms, own.most or float("inf"))
+        return replace(time, seconds=time.seconds + start + own.elements / rate, floor=time.floor + start)
+
+    def _estimate_layer(
+        self, layer: tuple[Convolution, Pass] | RecurrentLayers, dtype: str, call: OpCall
+    ) -> tuple[KernelTime, str]:
         """Return the time of what cuDNN computes, and its class of operators."""
         on_tensor_cores = self._is_on_tensor_cores(dtype)
         half = "_fp16" if on_tensor_cores else ""
@@ -145,7 +175,19 @@ class ModelledCosts:
             time = time_layers(self._plan(dtype, ""), self._plan(dtype, "rnn"), layer)
             return time, f"rnn{half}_{'input' if layer.is_gradient else 'forward'}"
         time = time_convolution(self._plan(dtype, "conv"), layer[0], layer[1], on_tensor_cores)
+        if self._is_run_by_tensorflow(call) and on_tensor_cores and dtype == "float32" and layer[1] != "forward":
+            time = self._add_layout_changes(time, call)
         return time, f"conv{half}_{layer[1]}"
+
+    def _add_layout_changes(self, time: KernelTime, call: OpCall) -> KernelTime:
+        """Return a time with that of bringing images into the layout that tensor cores need.
+
+        Grappler's layout optimizer makes it NCHW (grappler/optimizers/generic_layout_optimizer.cc), and for gradients
+        cuDNN has only kernels for NHWC there.
+        """
+        images = sorted(tensor.size for tensor in (*call.inputs, *call.outputs) if len(tensor.shape) == 4)[1:]
+        turned = time_traffic(self.figures, self.constants.groups["traffic"], 2 * sum(images) / _LAYOUT_SHARE)
+        return replace(time, seconds=time.seconds + turned.seconds + turned.floor, floor=time.floor + 2 * turned.floor)
 
     def _estimate_product(self, product: Product, dtype: str, moved: int) -> tuple[KernelTime, str]:
         time = time_product(
@@ -182,12 +224,16 @@ class ModelledCosts:
         if call.attrs.get(FUSED):  # XLA's single kernel, which may read more than its own matrix
             moved = sum(tensor.size for tensor in (*call.inputs, *call.outputs)) - 2 * call.outputs[0].size
             beside = time_traffic(self.figures, constants, max(0.0, float(moved)))
-            return replace(time, seconds=time.seconds + beside.seconds - beside.floor - constants["ramp_s"]), "softmax"
+            return replace(time, seconds=time.seconds + beside.seconds - beside.floor), "softmax"
         return replace(time, seconds=time.seconds + more, floor=time.floor + more), "softmax"
 
 
 def make_modelled_costs(
-    machine: str = "a100", memory_fraction: float = 0.0, constants: GpuConstants | None = None, allows_tf32: bool = True
+    machine: str = "a100",
+    memory_fraction: float = 0.0,
+    constants: GpuConstants | None = None,
+    allows_tf32: bool = True,
+    has_own_kernels: bool = True,
 ) -> ModelledCosts | Roofline:
     """Return the model for a machine of the library, by the name of its GPUs."""
     hardware = find_hardware(machine)
@@ -195,4 +241,5 @@ def make_modelled_costs(
     sheet = hardware.gpu.sheet
     if sheet is None:
         return roofline
-    return ModelledCosts(roofline, sheet, constants or read_constants(), read_figures(sheet), allows_tf32)
+    figures = read_figures(sheet)
+    return ModelledCosts(roofline, sheet, constants or read_constants(), figures, allows_tf32, has_own_kernels)

@@ -69,12 +69,13 @@ _BINARY: Mapping[str, float] = {
     **dict.fromkeys("Pow Atan2".split(), 20),
 }
 _REDUCTIONS = frozenset("Sum Mean Max Min Prod All Any ArgMax ArgMin L2Loss EuclideanNorm Cumsum Bincount".split())
-# FLOPs an element of the variable.
-_UPDATES: Mapping[str, float] = {
-    "AssignAddVariableOp": 1, "AssignSubVariableOp": 1, "AssignVariableOp": 0, "Assign": 0, "AssignAdd": 1,
-    "AssignSub": 1, "ResourceApplyGradientDescent": 2, "ResourceApplyMomentum": 4, "ResourceApplyKerasMomentum": 4,
-    "ResourceApplyAdagrad": 8, "ResourceApplyAdagradV2": 8, "ResourceApplyRMSProp": 10, "ResourceApplyAdam": 14,
-    "ApplyGradientDescent": 2, "ApplyMomentum": 4, "ApplyAdam": 14,
+# FLOPs an element of the variable, and how often its bytes are moved: each slot is read and written, the gradient read.
+_UPDATES: Mapping[str, tuple[float, int]] = {
+    "AssignAddVariableOp": (1, 3), "AssignSubVariableOp": (1, 3), "AssignVariableOp": (0, 2), "Assign": (0, 2),
+    "AssignAdd": (1, 3), "AssignSub": (1, 3), "ResourceApplyGradientDescent": (2, 3), "ResourceApplyMomentum": (4, 5),
+    "ResourceApplyKerasMomentum": (4, 5), "ResourceApplyAdagrad": (8, 5), "ResourceApplyAdagradV2": (8, 5),
+    "ResourceApplyRMSProp": (10, 7), "ResourceApplyAdam": (14, 7), "ApplyGradientDescent": (2, 3),
+    "ApplyMomentum": (4, 5), "ApplyAdam": (14, 7),
 }  # fmt: skip
 _MOVES = frozenset(
     "Concat ConcatV2 Split SplitV Slice StridedSlice Pad PadV2 MirrorPad Transpose Gather GatherV2 ResourceGather "
@@ -98,6 +99,15 @@ def is_free(op: str) -> bool:
     (True, False)
     """
     return op in _FREE
+
+
+def takes_over(op: str) -> bool:
+    """Return whether an op makes the buffer that it is given its own (kernels/resource_variable_ops.cc).
+
+    >>> takes_over("AssignVariableOp"), takes_over("AssignAddVariableOp")
+    (True, False)
+    """
+    return op == "AssignVariableOp"
 
 
 def find_read(call: OpCall, place: int) -> Tensor:
@@ -128,6 +138,15 @@ def is_fusible(op: str) -> bool:
     return (is_plain or is_reduction(op)) and op not in _SCATTERED
 
 
+def is_binary(op: str) -> bool:
+    """Return whether an op is elementwise and has two inputs.
+
+    >>> is_binary("Mul"), is_binary("Sqrt")
+    (True, False)
+    """
+    return op in _BINARY
+
+
 def is_reduction(op: str) -> bool:
     """Return whether an op reduces its input: its result needs all of that."""
     return (op in _REDUCTIONS or op == "BiasAddGrad") and op not in _SCATTERED
@@ -143,8 +162,11 @@ def is_expensive(op: str) -> bool:
 
 
 def count_extra_bytes(call: OpCall) -> int:
-    """Return the bytes that an op moves beside its inputs and outputs: an update reads the variable behind a handle."""
-    return max((t.size for t in call.inputs), default=0) if call.op in _UPDATES else 0
+    """Return the bytes that an op moves beside its inputs and outputs: an update does so behind a handle."""
+    if call.op not in _UPDATES:
+        return 0
+    moved = sum(tensor.size for tensor in (*call.inputs, *call.outputs))
+    return max(_UPDATES[call.op][1] * max((t.size for t in call.inputs), default=0) - moved, 0)
 
 
 def count_work(call: OpCall) -> Work:
@@ -168,7 +190,7 @@ def count_work(call: OpCall) -> Work:
         return Work(call.inputs[0].elements if call.inputs else made, moved, is_plain=True)
     if call.op in _UPDATES:
         largest = max((t.elements for t in call.inputs), default=0)
-        return Work(largest * _UPDATES[call.op], moved + count_extra_bytes(call), is_plain=True)
+        return Work(largest * _UPDATES[call.op][0], moved + count_extra_bytes(call), is_plain=True)
     if call.op in _NETWORK:
         return Work(_NETWORK[call.op](call), moved)
     if call.op in _HANDED:

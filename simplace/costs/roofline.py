@@ -9,11 +9,20 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from simplace.costs.collectives import count_hops, count_sent_bytes
-from simplace.costs.cost_model import COPY_ERROR, GUESSED_ERROR, CollectiveCall, Fixed, KernelCost, OpCall, Overheads
+from simplace.costs.cost_model import (
+    COMPILED,
+    COPY_ERROR,
+    GUESSED_ERROR,
+    CollectiveCall,
+    Fixed,
+    KernelCost,
+    OpCall,
+    Overheads,
+)
 from simplace.costs.gpu_memory import compute_usable_bytes
 from simplace.costs.hardware import Hardware
 from simplace.costs.hardware import find_hardware as find_machine
-from simplace.costs.op_work import count_work, is_free
+from simplace.costs.op_work import count_work, is_free, takes_over
 
 _STARTUP_CYCLES = 100_000
 _CYCLES_A_THREAD = 100_000
@@ -50,7 +59,7 @@ class Roofline:
 
     def kernel(self, call: OpCall) -> KernelCost:
         """Estimate one execution."""
-        if is_free(call.op):
+        if is_free(call.op) or takes_over(call.op):
             return KernelCost(0.0)
         found = count_work(call)
         processor = self.hardware.gpu if call.device_type == "GPU" else self.hardware.cpu
@@ -63,7 +72,8 @@ class Roofline:
             return KernelCost(seconds, shards=count_shards(seconds * processor.clock), is_guess=found.is_guess)
         core = self.hardware.cpu
         on_core = max(found.flops / core.flops("float32", False), found.bytes / core.bandwidth)
-        return KernelCost(processor.launch_s, seconds, count_shards(on_core * core.clock), found.is_guess)
+        launch_s = processor.next_launch_s if call.attrs.get(COMPILED) else processor.launch_s
+        return KernelCost(launch_s, seconds, count_shards(on_core * core.clock), found.is_guess)
 
     def copy(self, size: int, source: str, target: str) -> float:
         """Estimate a copy; within host memory the buffer is shared."""
