@@ -143,3 +143,20 @@ def test_an_error_of_a_gpu_alone_is_foretold(tmp_path: Path) -> None:
     )
     assert result.failure is None
     assert "the call was computed" in advise_on_finding(result.diagnose()[0]).what
+
+
+@pytest.mark.parametrize(
+    ("rest", "level"),
+    [("try:\n    f(x, text)\nexcept tf.errors.InvalidArgumentError:\n    pass", "note"), ("f(x, text)", "error")],
+)
+def test_a_string_that_xla_is_given_is_no_refusal(rest: str, level: str, tmp_path: Path) -> None:
+    text = "import tensorflow as tf\nx, text = tf.constant([1.0]), tf.constant(['a'])\n"
+    text += "@tf.function(jit_compile=True)\ndef f(x, text):\n    return 2 * x\n"
+    result = _place(tmp_path / "model.py", f"{text}{rest}")
+    (found,) = (one for one in result.diagnose() if isinstance(one, Failure))
+    assert (found.rule, found.severity, found.nodes) == ("not-copied", level, ("f",))
+    assert "Can't copy Tensor with type string" in found.error
+    (placed,) = result.programs
+    assert placed.agreement is not None
+    assert (placed.agreement.holds, str(placed.agreement)) == (True, "1/1 nodes")
+    assert (result.failure is None) == (level == "note")
