@@ -53,7 +53,7 @@ def _make_placing(definition: function_pb2.FunctionDef) -> function_pb2.Function
     walks = [node.name for node in definition.node_def if node.op in WALKS]
     if not walks:
         return None
-    nodes = _list_needed(definition, walks)
+    nodes = list_needed(definition, walks)
     if any(_has_effect(node.op) for node in nodes):
         return None
     made = function_pb2.FunctionDef()
@@ -72,7 +72,7 @@ def _make_placing(definition: function_pb2.FunctionDef) -> function_pb2.Function
     return made
 
 
-def _list_needed(definition: function_pb2.FunctionDef, names: Sequence[str]) -> list[Any]:
+def list_needed(definition: function_pb2.FunctionDef, names: Sequence[str]) -> list[Any]:
     """Return nodes and those that their tensors are computed from."""
     data = {node.name: [each for each in node.input if not each.startswith("^")] for node in definition.node_def}
     needed = reverse_reachable(names, lambda name: (each.partition(":")[0] for each in data.get(name, ())))

@@ -26,6 +26,7 @@ from simplace.oracle.child.error_handlers import find_handlers
 from simplace.oracle.child.failures import FAILURES, code_name, find_code, find_copy_target, is_rejection
 from simplace.oracle.child.function_owners import FunctionOwners
 from simplace.oracle.child.functions import CapturedOutput, make_compiled_call
+from simplace.oracle.child.inner_datasets import InnerDatasets
 from simplace.oracle.child.one_op_functions import OneOpFunctions
 from simplace.oracle.child.own_executor import run_at_once
 from simplace.oracle.child.packed_handles import is_packed, list_members
@@ -133,6 +134,7 @@ class FunctionCalls:
         self._latest: dict[tuple[Any, ...], Any] = {}  # results by kind and types of the inputs
         self._cpu = CpuFunctions(parts.functions)
         self._one_op = OneOpFunctions()
+        self.inner = InnerDatasets(parts.functions)
         self._owners = FunctionOwners(parts.lines)
         self._lowering = XlaLowering(parts.functions, parts.recorder)
         self._xla_errors = XlaErrors(parts.functions, self._cpu, self._lowering, parts.lines)
@@ -277,8 +279,15 @@ class FunctionCalls:
             forget_frames(attempt.error)
         devices = {line.node.name: line.node.device for line in self._placed.get(kind.instance, ())}
         self._on_gpus[kind] = devices
-        place_walks(self._functions.definition(kind.function), [*map(find_placed, inputs)])
+        self._place_walks(kind.function, [*map(find_placed, inputs)])
         return self._compute(kind, inputs)
+
+    def _place_walks(self, name: str, inputs: Sequence[Any]) -> None:
+        """Make TensorFlow place what the walks through datasets in a function call, as far as they have no effects."""
+        definition = self._functions.definition(name)
+        if any(node.op in WALKS for node in definition.node_def):
+            place_walks(definition, inputs)
+            self.inner.place_in(definition, inputs)
 
     def _compute(self, kind: _Kind, inputs: Sequence[Any]) -> list[Any]:
         """Compute a function on the CPU, and copy its results to where TensorFlow placed them."""

@@ -95,7 +95,7 @@ def run_request(request: Request) -> int:
     calls = kind_of_calls(parts)
     is_watched = request.mode == "script" and tf_private.is_complete(tf_names.EAGER_OPS)
     eager_log = EagerLog(recorder, log, lines, seen) if is_watched else None
-    twins = DatasetTwins(functions, calls.copy_for_datasets)
+    twins = DatasetTwins(functions, calls.inner, calls.copy_for_datasets)
     datasets = DatasetParts(DatasetFunctions(functions, recorder, lines, calls), DatasetFeeds(recorder), twins)
     custom = CustomDevices(MeshFunctions(parts, calls))
     custom.watch()
