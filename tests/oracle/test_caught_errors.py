@@ -160,3 +160,34 @@ def test_a_string_that_xla_is_given_is_no_refusal(rest: str, level: str, tmp_pat
     assert placed.agreement is not None
     assert (placed.agreement.holds, str(placed.agreement)) == (True, "1/1 nodes")
     assert (result.failure is None) == (level == "note")
+
+
+UNCAUGHT = """\
+import numpy as np, tensorflow as tf
+class Length(tf.keras.layers.Layer):
+    def call(self, x):
+        return x * tf.cast(tf.strings.length(tf.strings.as_string(x)), tf.float32)
+model = tf.keras.Sequential([Length(), tf.keras.layers.Dense(1)])
+model.compile(loss="mse", optimizer="sgd")
+model.fit(np.ones((4, 2), "float32"), np.ones((4, 1), "float32"), verbose=0)
+print("Keras has it compiled only where it sees a GPU")
+@tf.function(jit_compile=True)
+def lacks_kernel(x):
+    return tf.strings.length(tf.strings.as_string(x))
+try:
+    lacks_kernel(tf.constant(1.0))
+finally:
+    print("finally")
+print("not reached")
+"""
+
+
+@pytest.mark.parametrize("gpus", [0, 1])
+def test_an_error_of_xla_that_nothing_catches_ends_the_program(gpus: int, tmp_path: Path, capfd) -> None:
+    path = tmp_path / "model.py"
+    path.write_text(UNCAUGHT)
+    result = place(str(path), Settings(Machine(gpus=gpus)))
+    assert capfd.readouterr().out == "Keras has it compiled only where it sees a GPU\nfinally\n"
+    assert (result.ending, getattr(result.failure, "status", None)) == ("raised", 1)
+    found = {(one.rule, one.severity, one.source.rpartition(":")[2]) for one in result.diagnose()}
+    assert {("not-compilable", "error", "11"), *([("not-compilable", "error", "4")] if gpus else [])} <= found

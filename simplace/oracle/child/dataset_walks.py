@@ -32,9 +32,13 @@ _execute = run_alone(find_original(pywrap_tfe, "TFE_Py_Execute"))
 
 def without_elements(inputs: Sequence[Any]) -> list[Any]:
     """Return the inputs of a walk with an empty dataset."""
+    return [make_empty_dataset(), *inputs[1:]]
+
+
+def make_empty_dataset() -> Any:
+    """Return the variant of a dataset without elements."""
     with INSIDE, tf.device(find_host()):
-        empty = tf.raw_ops.RangeDataset(start=0, stop=0, step=1, output_types=[tf.int64], output_shapes=[[]])
-    return [empty, *inputs[1:]]
+        return tf.raw_ops.RangeDataset(start=0, stop=0, step=1, output_types=[tf.int64], output_shapes=[[]])
 
 
 def place_walks(definition: function_pb2.FunctionDef, inputs: Sequence[Any]) -> None:

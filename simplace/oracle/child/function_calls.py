@@ -137,7 +137,7 @@ class FunctionCalls:
         self.inner = InnerDatasets(parts.functions)
         self._owners = FunctionOwners(parts.lines)
         self._lowering = XlaLowering(parts.functions, parts.recorder)
-        self._xla_errors = XlaErrors(parts.functions, self._cpu, self._lowering, parts.lines)
+        self._xla_errors = XlaErrors(parts.functions, self._cpu, self._lowering, parts.lines, parts.jit)
 
     def run(self, name: str, inputs: Sequence[Any], scope: str, call: Call, attrs: Sequence[Any]) -> Any:
         """Call the function `name`, record its placement if it is new, and return its values or placeholder values.

@@ -18,7 +18,7 @@ from simplace.graph.op_kinds import CALLS_OF_PYTHON
 from simplace.oracle.child import kernel_types
 from simplace.oracle.child.called_functions import CPU_COPY
 from simplace.oracle.child.captured_inputs import find_captured
-from simplace.oracle.child.dataset_walks import list_needed
+from simplace.oracle.child.dataset_walks import list_needed, make_empty_dataset
 from simplace.oracle.child.failures import FAILURES
 from simplace.oracle.child.functions import Functions
 from simplace.oracle.child.own_executor import run_at_once
@@ -146,10 +146,7 @@ def _make_elements(definition: Any, captured: int) -> Iterator[Any]:
 
 
 def _make_zeros(dtype: Any, shape: Any) -> Any:
-    if dtype == tf.variant:
-        with tf.device(find_host()):
-            return tf.data.Dataset.range(0)._variant_tensor
-    return make_placeholder(find_host(), dtype, shape)
+    return make_empty_dataset() if dtype == tf.variant else make_placeholder(find_host(), dtype, shape)
 
 
 def _find_given(definition: Any, name: str, captured: Sequence[Any]) -> Any:

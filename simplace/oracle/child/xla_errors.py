@@ -1,7 +1,8 @@
-"""The errors of XLA that the program handles: TensorFlow raises them, as it compiles the call on the CPU.
+"""The errors of XLA that a program gets anywhere: TensorFlow raises them, as it compiles the call on the CPU.
 
 What it refuses there it refuses on a GPU, too: a function with an op that XLA has no kernel for, or of a form that XLA
-has not (xla_lowering). Elsewhere such a call is computed without XLA, so that the run goes on to what comes after it.
+has not (xla_lowering). A call that XLA would not compile without a GPU, as Keras decided, is computed without XLA, so
+that the program goes on as it does elsewhere, unless it handles the error.
 """
 
 from __future__ import annotations
@@ -17,23 +18,32 @@ from simplace.oracle.child.error_handlers import find_handlers
 from simplace.oracle.child.failures import FAILURES, code_name, find_code
 from simplace.oracle.child.functions import Functions
 from simplace.oracle.child.source_lines import SourceLines
+from simplace.oracle.child.xla_functions import AutomaticJit
 from simplace.oracle.child.xla_lowering import XlaLowering
 
 
 class XlaErrors:
-    """Compute what XLA may refuse as the program has it, where an error does not end the program."""
+    """Compute what XLA may refuse as the program has it."""
 
-    def __init__(self, functions: Functions, cpu: CpuFunctions, lowering: XlaLowering, lines: SourceLines) -> None:
+    def __init__(
+        self, functions: Functions, cpu: CpuFunctions, lowering: XlaLowering, lines: SourceLines, jit: AutomaticJit
+    ) -> None:
         self._functions = functions
         self._cpu = cpu
         self._lowering = lowering
         self._lines = lines
+        self._jit = jit
         self._lacking: dict[str, bool] = {}
 
     def call(self, name: str, inputs: Sequence[Any]) -> list[Any] | None:
-        """Return what a function computes with XLA, None if it is to be computed without; raise what is handled."""
+        """Return what a function computes with XLA, None if it is to be computed without; raise what XLA does."""
         if not (self._lacks_kernel(name) or name in self._lowering.refused):
             return None
+        if self._jit.is_behind_call():
+            return self._call_if_handled(name, inputs)
+        return self._cpu.call(name, inputs, {}, is_compiled=True)
+
+    def _call_if_handled(self, name: str, inputs: Sequence[Any]) -> list[Any] | None:
         handlers = find_handlers(self._lines)
         if not handlers:
             return None
