@@ -698,7 +698,7 @@ SESSIONS = """\
 """
 
 
-@pytest.mark.parametrize(("ask", "gpus"), [(place, 0), (place, 1), (check, 1)])
+@pytest.mark.parametrize(("ask", "gpus"), [(place, 0), (place, 1), (check, 0), (check, 1)])
 def test_sessions_compute_with_grappler_where_the_program_has_it(tmp_path: Path, ask: Ask, gpus: int) -> None:
     plain = subprocess.run([sys.executable, "-c", dedent(SESSIONS)], capture_output=True, text=True, check=False)
     assert plain.returncode == 0, plain.stderr

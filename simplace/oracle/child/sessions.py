@@ -19,6 +19,7 @@ from simplace.oracle.child.boundary import raise_as_theirs, wrap_foreign
 from simplace.oracle.child.call_shapes import Shapes, infer_fed_graph, is_open
 from simplace.oracle.child.cpu_functions import explain_lack, lacks_kernel
 from simplace.oracle.child.cpu_sessions import CpuSessions, list_needed_types, prepare_run, takes_element, tensor_name
+from simplace.oracle.child.cut_sessions import CutSessions
 from simplace.oracle.child.devices import computes_nothing, describe_devices, describe_remote, session_config
 from simplace.oracle.child.error_handlers import find_handlers
 from simplace.oracle.child.failures import code_name
@@ -67,6 +68,7 @@ class SessionRuns:
         self._all: WeakSet[Any] = WeakSet()
         self._emulate = bool(request.plugin) and request.mode == "script"
         self._cpu = CpuSessions()
+        self._cut = CutSessions()
         self._traced: dict[int, Shapes] = {}  # the shapes of graphs that leave some open, by program
         self._notes_of: dict[int, str] = {}  # the name of a graph's notes, by program
         self._latest: dict[tuple[Any, ...], Any] = {}  # values by what was run
@@ -101,6 +103,8 @@ class SessionRuns:
             if self._soft is not None:
                 logged.allow_soft_placement = self._soft
             is_unoptimized = self._partitionings.without_grappler(logged, is_default=config is None)
+            if self._is_cut_apart(session):
+                logged.graph_options.rewrite_options.disable_meta_optimizer = is_unoptimized
             session._simplace_is_unoptimized = is_unoptimized
             create(session, target, graph, logged)
             session._simplace_kept = {}
@@ -275,10 +279,19 @@ class SessionRuns:
         refusal = error if _prunes_first(session) and _is_refusal(error) else None
         has_placed = _prunes_first(session) and self._record_new(session, start, refusal, run)
         if session._simplace_program >= 0:
-            self._tell_run(session, run)
+            is_new = self._tell_run(session, run)
+            if self._is_cut_apart(session):
+                start = self._log.end()
+                if is_new:
+                    _attempt_call(lambda: self._cut.prepare(session, run))  # the run itself has told what fails
             record = self._partitionings.record_of_master if session._simplace_remote else self._partitionings.record
             record(session._simplace_program, start, run)
         return has_placed
+
+    def _is_cut_apart(self, session: Any) -> bool:
+        """Return whether a session runs as the program has it, and another one partitions what it runs."""
+        is_of_program = self._kind == "session" and not session._simplace_remote
+        return is_of_program and self._partitionings.wanted and not self._plugin
 
     def _note_fed(self, session: Any, fed: dict[str, tuple[int, ...]]) -> None:
         """Write the shapes of a graph again where something is fed for the first time whose shape it leaves open."""
@@ -293,12 +306,14 @@ class SessionRuns:
         self._recorder.event("shapes", function=notes, nodes=shapes)
         self._recorder.event("given shapes", function=notes, nodes=session._simplace_fed)
 
-    def _tell_run(self, session: Any, run: Run) -> None:
-        """Record a run of a placed graph, once for all that feed and fetch the same."""
+    def _tell_run(self, session: Any, run: Run) -> bool:
+        """Record a run of a placed graph, once for all that feed and fetch the same; return whether it is the first."""
         key = (session._simplace_program, str(run))
-        if key not in session._simplace_runs:
-            session._simplace_runs.add(key)
-            self._recorder.event("run", program=session._simplace_program, run=run, at=self._lines.of_frames())
+        if key in session._simplace_runs:
+            return False
+        session._simplace_runs.add(key)
+        self._recorder.event("run", program=session._simplace_program, run=run, at=self._lines.of_frames())
+        return True
 
     def _result(self, session: Any, fetches: list[str], result: Any, error: Any) -> Any:
         """Return the values of a run, zeros where it failed because of emulated GPUs."""
