@@ -138,9 +138,11 @@ class SessionRuns:
             names = _describe_run(feeds, fetches, targets, by_rendezvous=session._simplace_remote)
             asked = options, feeds, fetches, targets, metadata
             self._note_fed(session, {tensor_name(output): np.shape(value) for output, value in feeds.items()})
-            if not self._emulate:
-                return self._run(session, names, list(map(tensor_name, fetches)), lambda: run(session, *asked))
             key = (*names["feeds"], "", *names["fetches"], "", *names["targets"])
+            if not self._emulate:
+                fetched = list(map(tensor_name, fetches))
+                call = functools.partial(self._run, session, names, fetched, lambda: run(session, *asked))
+                return self._run_often(session, key, call)
             if key not in session._simplace_prepared:
                 prepare = self._cpu.prepare_run if session._simplace_remote else prepare_run
                 self._prepare(session, names, lambda: prepare(session, feeds, fetches, targets))
@@ -163,10 +165,13 @@ class SessionRuns:
             if made._simplace_second is not None:
                 second = functools.partial(self._cpu.call, made._simplace_second, *args, **kwargs)
                 return self._compute(made._session, (id(made),), fetches, second)
-            self._limit.count_run(_NAME)
             if made._simplace_failed:
                 return _make_fetched_zeros(made._session.graph, fetches)
-            return self._result(made._session, fetches, *_attempt_call(lambda: call(made, *args, **kwargs)))
+
+            def run() -> Any:
+                return self._result(made._session, fetches, *_attempt_call(lambda: call(made, *args, **kwargs)))
+
+            return self._run_often(made._session, (id(made),), run)
 
         return call_observed
 
@@ -188,7 +193,6 @@ class SessionRuns:
             if self._emulate:
                 return self._cpu.run_part(session, handle, feeds, fetches)
             names = list(map(tensor_name, fetches))
-            self._limit.count_run(_NAME)
             if not session._simplace_failed[handle]:
                 result, error = _attempt_call(lambda: run(session, handle, feeds, fetches))
                 session._simplace_failed[handle] = error is not None
@@ -199,21 +203,29 @@ class SessionRuns:
 
     def _compute(self, session: Any, key: tuple[Any, ...], fetches: list[str], call: Call) -> Any:
         """Compute a run on the CPU, or return the latest values of a similar run, or zeros if no CPU computes it."""
-        if not self._limit.allows(_NAME, (id(session), *key), self._iterator_of(session, key)) and key in self._latest:
-            return self._latest[key]
+        return self._run_often(session, key, lambda: self._compute_here(session, key, fetches, call))
+
+    def _run_often(self, session: Any, key: tuple[Any, ...], run: Call) -> Any:
+        """Do a run, or return the values of the latest one that was alike, once there were enough of these."""
+        known = (id(session), *key)
+        if not self._limit.allows(_NAME, known, self._iterator_of(session, key)) and known in self._latest:
+            return self._latest[known]
+        self._latest[known] = values = run()
+        return values
+
+    def _compute_here(self, session: Any, key: tuple[Any, ...], fetches: list[str], call: Call) -> Any:
         if joining := self._list_collectives(session, key):
             self._recorder.remark(
                 f"{_NAME} returned zeros for what needs {joining[0]}: one CPU cannot be all members of a collective."
             )
             return _make_fetched_zeros(session.graph, fetches)
         try:
-            self._latest[key] = call()
+            return call()
         except tf.errors.OpError as error:
             if not lacks_kernel(error):
                 raise
             self._recorder.remark(f"{_NAME} returned zeros, since no CPU computes it: {explain_lack(error)}")
             return _make_fetched_zeros(session.graph, fetches)
-        return self._latest[key]
 
     def _list_collectives(self, session: Any, key: tuple[Any, ...]) -> list[str]:
         """List the types of the collectives of a run that are no ops of one device on the CPU."""
@@ -247,15 +259,13 @@ class SessionRuns:
             return self._skipped(session, run, fetches)
         start = self._log.end()
         result, error = _attempt_call(call)
-        if not self._record_run(session, run, start, error):
-            self._limit.count_run(_NAME)
+        self._record_run(session, run, start, error)
         if computes_nothing(error):
             session._simplace_starved |= touched
         return self._result(session, fetches, result, error)
 
     def _skipped(self, session: Any, run: Run, fetches: list[str]) -> Any:
         """Make TensorFlow prepare a run that would wait forever for an earlier run's output, and return zeros."""
-        self._limit.count_run(_NAME)
         if not session._simplace_remote:  # a master does not support callables
             options = config_pb2.CallableOptions(feed=run["feeds"], fetch=run["fetches"], target=run["targets"])
             session._make_callable_from_options(options)
@@ -270,14 +280,15 @@ class SessionRuns:
         self._result(session, [], made, error)
         return made, error is not None
 
-    def _record_run(self, session: Any, run: Run, start: int, error: Any) -> bool:
-        """Record what TensorFlow placed and partitioned in a run; return whether it placed something.
+    def _record_run(self, session: Any, run: Run, start: int, error: Any) -> None:
+        """Record what TensorFlow placed and partitioned in a run.
 
         Only with place_pruned_graph is there a placement in a run; a master does not know that option. Without it the
         lines that come now are of other graphs: the functions of a dataset.
         """
         refusal = error if _prunes_first(session) and _is_refusal(error) else None
-        has_placed = _prunes_first(session) and self._record_new(session, start, refusal, run)
+        if _prunes_first(session):
+            self._record_new(session, start, refusal, run)
         if session._simplace_program >= 0:
             is_new = self._tell_run(session, run)
             if self._is_cut_apart(session):
@@ -286,7 +297,6 @@ class SessionRuns:
                     _attempt_call(lambda: self._cut.prepare(session, run))  # the run itself has told what fails
             record = self._partitionings.record_of_master if session._simplace_remote else self._partitionings.record
             record(session._simplace_program, start, run)
-        return has_placed
 
     def _is_cut_apart(self, session: Any) -> bool:
         """Return whether a session runs as the program has it, and another one partitions what it runs."""
@@ -326,15 +336,13 @@ class SessionRuns:
         self._recorder.remark("Emulated GPUs compute nothing: session runs that needed them returned zeros.")
         return _make_fetched_zeros(session.graph, fetches)
 
-    def _record_new(self, session: Any, start: int, refusal: Any, pruned_to: Run | None = None) -> bool:
+    def _record_new(self, session: Any, start: int, refusal: Any, pruned_to: Run | None = None) -> None:
         lines = self._log.since(start, every_thread=session._simplace_remote)  # a master has threads of its own
         placed = [line for line in lines if isinstance(line, PlacementLine) and not line.verbose]
         session._simplace_homes.update((line.node.name, line.node.device) for line in placed)
         if placed or refusal is not None:
             self._record(session, placed, refusal, pruned_to)
             self._limit.is_new(_NAME)
-            self._limit.forget_runs(_NAME)
-        return bool(placed)
 
     def _record(self, session: Any, placed: list[PlacementLine], error: Any, pruned_to: Run | None) -> None:
         graph = session.graph.as_graph_def()
