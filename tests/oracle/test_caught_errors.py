@@ -191,3 +191,27 @@ def test_an_error_of_xla_that_nothing_catches_ends_the_program(gpus: int, tmp_pa
     assert (result.ending, getattr(result.failure, "status", None)) == ("raised", 1)
     found = {(one.rule, one.severity, one.source.rpartition(":")[2]) for one in result.diagnose()}
     assert {("not-compilable", "error", "11"), *([("not-compilable", "error", "4")] if gpus else [])} <= found
+
+
+RANDOM = """\
+import tensorflow as tf
+def draw(seed):
+    return tf.random.stateless_uniform([2], seed, 0, 1000, tf.int32), tf.random.stateless_normal([2], seed) > 0
+compiled, plain = tf.function(draw, jit_compile=True), tf.function(draw)
+@tf.function
+def calls(seed):
+    return compiled(seed)
+for step in (compiled, plain, calls):
+    print(*(each.numpy().tolist() for each in step(tf.constant([1, 2]))))
+"""
+
+
+def test_random_numbers_are_those_of_xla_where_it_compiles(tmp_path: Path, capfd) -> None:
+    path, printed = tmp_path / "model.py", []
+    path.write_text(RANDOM)
+    for gpus in (0, 1):
+        assert place(str(path), Settings(Machine(gpus=gpus))).failure is None
+        printed.append(capfd.readouterr().out)
+    compiled, plain, called = printed[0].splitlines()
+    assert (printed[0], compiled) == (printed[1], called)
+    assert compiled != plain
