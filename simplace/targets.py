@@ -307,7 +307,8 @@ def _measure_coverage(placed: Sequence[Placed], observed: Observation) -> Covera
     from simplace.compare.coverage import measure_coverage
 
     graphs = observed.logged.graphs
-    return measure_coverage([one.placement for one in placed], observed.logged) if graphs else None
+    eager = sum(each.times for each in observed.eager)
+    return measure_coverage([one.placement for one in placed], observed.logged, eager) if graphs else None
 
 
 def _place_with_callees(

@@ -48,4 +48,4 @@ def test_what_belongs_to_no_program_is_listed() -> None:
             "\n7 ! Neg\n7 ! __g\n7 simplace_cpu_f\n7 n Neg\n7 f_partitioned_12_0\n7 other Neg"
         )
     )
-    assert measure_coverage([shown], log) == Coverage(6, 8, 2, ("m of h", "the call __g"))
+    assert measure_coverage([shown], log, eager=1) == Coverage(6, 8, 1, ("m of h", "the call __g"))

@@ -19,7 +19,8 @@ _PART = re.compile(r"_partitioned_\d+_\d+$")  # how the part of a function ends 
 class Coverage:
     """Record of how many lines of a log, one for each op placed or executed, belong to a program that is shown.
 
-    `eager` counts the lines of ops that were executed one by one; `missing` lists the others that belong to nothing.
+    `missing` lists those that belong to nothing. The lines of ops that were executed one by one are not counted, since
+    some are of simplace's own; `eager` is how often the program itself ran such an op.
     """
 
     accounted: int
@@ -28,15 +29,13 @@ class Coverage:
     missing: tuple[str, ...] = ()
 
 
-def measure_coverage(placements: Sequence[Placement], log: WholeLog) -> Coverage:
-    """Count the lines of a log by what they belong to."""
+def measure_coverage(placements: Sequence[Placement], log: WholeLog, eager: int = 0) -> Coverage:
+    """Count the lines of a log by what they belong to; `eager` ops ran outside of functions."""
     shown = _map_names(placements)
-    accounted = eager = 0
+    accounted = 0
     missing: list[str] = []
     for graph in log.graphs:
-        if graph.function.startswith(_EAGER):
-            eager += len(graph.nodes) * graph.times
-        elif not graph.function.startswith(_OWN):
+        if not graph.function.startswith((_EAGER, _OWN)):
             unknown = _find_unknown_nodes(graph, shown)
             accounted += (len(graph.nodes) - len(unknown)) * graph.times
             missing += _list_missing(graph, unknown)
@@ -44,9 +43,7 @@ def measure_coverage(placements: Sequence[Placement], log: WholeLog) -> Coverage
         whole = _PART.sub("", op)
         if whole in shown:
             accounted += times
-        elif whole.startswith(_EAGER) or not whole.startswith(("__", _OWN)):
-            eager += times
-        elif not whole.startswith(_OWN):
+        elif whole.startswith("__") and not whole.startswith(_EAGER):
             missing += [f"the call {op}"] * times
     return Coverage(accounted, accounted + len(missing), eager, tuple(missing))
 

@@ -141,9 +141,10 @@ def _not_copied(finding: fails.NotCopied) -> Advice:
     return Advice(
         f"{content} would have to be copied to {finding.device}, and TensorFlow cannot copy it there.",
         "Strings, datasets and lists of strings are objects in host memory. An op that only forwards a tensor (a loop, "
-        "a branch, an identity) runs on the GPU as others do, and its input is copied there first.",
+        "a branch, an identity) runs on the GPU as others do, and its input is copied there first; so are all "
+        "arguments of a function that XLA compiles for it.",
         "Call the function under tf.device('CPU:0'), or make the dataset or list where it is used, inside of the "
-        "branch or loop.",
+        "branch or loop; leave strings and datasets out of what XLA compiles.",
     )
 
 

@@ -2,22 +2,15 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterator
 
+from simplace.explain.copy_tensor import read_copy_error
 from simplace.explain.eager_findings import find_refused_ops
 from simplace.explain.failures import NotCopied, RefusedOp, RefusedSetting, UnequalGrowth, find_failures
 from simplace.explain.finding import Failure
 from simplace.program.observation import PythonFact
 from simplace.result import Result
 
-# What tensor_handle.cc and copy_tensor.cc say of a tensor that cannot come to a device.
-_COPY = re.compile(
-    r"Can't copy Tensor with type (?P<type>\w+) to device (?P<device>\S+?)\.?(?:\s|$)"
-    r"|No unary variant device copy function found for direction: \d and Variant type_index: (?P<variant>[^\[\n]*)"
-    r"|non-DMA-copy attempted of tensor type: (?P<element>\w+)"
-)
-_TARGET = re.compile(r"Failed copying input tensor from \S+ to \S*/device:(?P<device>\w+:\d+)")
 _NO_DEVICE = "Could not satisfy device specification"  # as eager/context.cc has it
 _GROWTH = "Memory growth cannot differ between GPU devices"
 
@@ -64,22 +57,10 @@ def _name_failure(raised: PythonFact, facts: tuple[PythonFact, ...]) -> Iterator
     if refused:
         values = refused[-1].values
         yield RefusedSetting(refused[-1].at, "", (), error, values["setting"], values["started"])
-    elif copied := _COPY.search(error):
-        line = next(line for line in error.splitlines() if copied[0].strip() in line)
-        yield NotCopied(raised.at, "", (), line.strip(), *_describe_copy(copied, error))
+    elif copied := read_copy_error(error):
+        yield NotCopied(raised.at, "", (), copied.error, copied.content, copied.device)
     elif _NO_DEVICE in error:
         yield RefusedOp(raised.at, "", (), error.splitlines()[0], "")
     elif error == _GROWTH:
         set_at = next((fact.at for fact in facts if fact.kind == "memory growth"), "")
         yield UnequalGrowth(raised.at, "", (), error, set_at)
-
-
-def _describe_copy(copied: re.Match[str], error: str) -> tuple[str, str]:
-    """Return what could not be copied, and the device in short."""
-    target = _TARGET.search(error)
-    device = target["device"] if target else (copied["device"] or "").rpartition("/device:")[2] or "a GPU"
-    if copied["type"]:
-        return f"a tensor of type {copied['type']}", device
-    if copied["element"]:
-        return f"a list with elements of type {copied['element']}", device
-    return ("a dataset" if "Dataset" in copied["variant"] else f"a variant of type {copied['variant'].strip()}"), device

@@ -8,6 +8,7 @@ Optional keep their strings in host memory.
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Literal
@@ -23,6 +24,13 @@ from simplace.placement.placement import Placement
 
 Content = Literal["dataset", "list of strings", "list of handles"]
 
+# What tensor_handle.cc and copy_tensor.cc say of a tensor that cannot come to a device.
+_COPY = re.compile(
+    r"Can't copy Tensor with type (?P<type>\w+) to device (?P<device>\S+?)\.?(?:\s|$)"
+    r"|No unary variant device copy function found for direction: \d and Variant type_index: (?P<variant>[^\[\n]*)"
+    r"|non-DMA-copy attempted of tensor type: (?P<element>\w+)"
+)
+_TARGET = re.compile(r"Failed copying input tensor from \S+ to \S*/device:(?P<device>\w+:\d+)")
 _HANDED_ON = CONTROL_FLOW | IDENTITIES | {"IdentityN"}
 _LISTS: dict[int, Content] = {DataType.DT_STRING: "list of strings", DataType.DT_RESOURCE: "list of handles"}
 
@@ -35,6 +43,24 @@ class UncopiedVariant:
     maker: int
     producer: int
     consumer: int
+
+
+@dataclass(frozen=True, slots=True)
+class CopyError:
+    """Record of what TensorFlow said of a tensor that it could not copy: its line, the content, the device in short."""
+
+    error: str
+    content: str
+    device: str
+
+
+def read_copy_error(error: str) -> CopyError | None:
+    """Return what an error says of a tensor that could not be copied, None where it is about something else."""
+    copied = _COPY.search(error)
+    if copied is None:
+        return None
+    line = next(line for line in error.splitlines() if copied[0].strip() in line)
+    return CopyError(line.strip(), *_describe_copy(copied, error))
 
 
 def find_uncopied_variants(placement: Placement) -> Iterator[UncopiedVariant]:
@@ -103,3 +129,14 @@ def _name_content(placement: Placement, node: int) -> Content | None:
     if is_dataset_op(op, graph.out_types[node]):
         return "dataset"
     return _LISTS.get(attrs.get("element_dtype", DataType.DT_INVALID)) if op in LIST_OPS else None
+
+
+def _describe_copy(copied: re.Match[str], error: str) -> tuple[str, str]:
+    """Return what could not be copied, and the device in short."""
+    target = _TARGET.search(error)
+    device = target["device"] if target else (copied["device"] or "").rpartition("/device:")[2] or "a GPU"
+    if copied["type"]:
+        return f"a tensor of type {copied['type']}", device
+    if copied["element"]:
+        return f"a list with elements of type {copied['element']}", device
+    return ("a dataset" if "Dataset" in copied["variant"] else f"a variant of type {copied['variant'].strip()}"), device

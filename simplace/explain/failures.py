@@ -11,9 +11,10 @@ from dataclasses import dataclass, replace
 from typing import ClassVar
 
 from simplace.errors import NoStepError
-from simplace.explain.copy_tensor import UncopiedVariant, find_uncopied_variants
+from simplace.explain.copy_tensor import UncopiedVariant, find_uncopied_variants, read_copy_error
 from simplace.explain.copy_tensor import describe_error as describe_copy_error
 from simplace.explain.finding import Failure, name_page, state_caught
+from simplace.graph.op_kinds import is_arg
 from simplace.placement.collective_groups import find_incomplete_groups
 from simplace.placement.placement import Placement
 from simplace.placement.xla_compiler import describe_lack, find_clusters
@@ -58,9 +59,13 @@ class NotCopied(Failure):
 
     rule: ClassVar[str] = "not-copied"
     title: ClassVar[str] = "cannot be copied"
-    codes: ClassVar[tuple[str, ...]] = ("INTERNAL",)
     content: str
     device: str
+
+    @property
+    def codes(self) -> tuple[str, ...]:
+        """Return the code that the error has, which is TensorFlow's of each of its sentences."""
+        return ("INVALID_ARGUMENT" if "Can't copy Tensor" in self.error else "INTERNAL",)
 
 
 @dataclass(frozen=True, slots=True)
@@ -143,10 +148,18 @@ class OutOfMemory(Failure):
 def find_failures(placement: Placement) -> list[Failure]:
     """List what fails of a placement when it runs, in the order in which TensorFlow comes to it."""
     found = (
-        *read_elsewhere(placement), *uncompilable_ops(placement), *uncopied_variants(placement),
-        *missing_partners(placement), *refusal_of_xla(placement),
+        *uncopied_arguments(placement), *read_elsewhere(placement), *uncompilable_ops(placement),
+        *uncopied_variants(placement), *missing_partners(placement), *refusal_of_xla(placement),
     )  # fmt: skip
     return [_note_handling(failure, placement.program) for failure in found]
+
+
+def uncopied_arguments(placement: Placement) -> Iterator[NotCopied]:
+    """Yield the argument that TensorFlow could not copy to the device of a function that XLA compiles."""
+    program = placement.program
+    if found := read_copy_error(program.copy_error):
+        nodes = tuple(placement.graph.names[node] for node in placement.decisions)
+        yield NotCopied(program.at, program.title, nodes, found.error, found.content, found.device)
 
 
 def read_elsewhere(placement: Placement) -> Iterator[XlaOtherDevice]:
@@ -165,11 +178,16 @@ def read_elsewhere(placement: Placement) -> Iterator[XlaOtherDevice]:
 
 
 def uncompilable_ops(placement: Placement) -> list[NotCompilable]:
-    """List the ops that XLA lacks a kernel for in what it is to compile, those of one type and line together."""
+    """List the ops that XLA lacks a kernel for in what it is to compile, those of one type and line together.
+
+    Where TensorFlow cannot copy an argument, XLA does not come to it.
+    """
     found: dict[tuple[int, str, str], list[str]] = {}
     clusters = {cluster.node: cluster for cluster in find_clusters(placement)}
     for cluster in clusters.values():
         for op in cluster.unsupported:
+            if is_arg(op.op) and placement.program.copy_error:
+                continue
             found.setdefault((cluster.node, op.op, op.at), []).append(op.name)
     graph, program = placement.graph, placement.program.title
     return [

@@ -54,16 +54,19 @@ class Finding:
 class Failure(Finding):
     """TensorFlow places this, and fails when it runs it: with the words `error`, as far as they are known before.
 
-    `codes` are the status codes that the error may have, () for what is no error of a call, such as waiting forever.
     What `is_foretold` alone is computed in the run, so that the program does not see the error there, unless it
     `was_raised`.
     """
 
     level: ClassVar[Level] = "error"
-    codes: ClassVar[tuple[str, ...]] = ()
     is_foretold: ClassVar[bool] = False
     error: str = field(compare=False)
     was_raised: bool = field(default=False, kw_only=True)
+
+    @property
+    def codes(self) -> tuple[str, ...]:
+        """Return the status codes that the error may have, () for what is no error of a call, as waiting forever."""
+        return ()
 
 
 def name_page(rule: str, family: str = "doctor") -> str:

@@ -371,6 +371,7 @@ def _read_program(
         feeds=feeds.get(first, frozenset()),
         handlers=event.get("handlers", {}),
         raised=frozenset(raised.get(first, ())),
+        copy_error=event.get("copy_error", ""),
     )
     refused = ObservedRefusal(**event["refused"]) if event["refused"] else None
     devices = tuple(_read_device(each) for each in event.get("devices", ()))

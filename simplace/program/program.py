@@ -145,6 +145,7 @@ class Program:
     so that the program goes on; "" where it went on after its refusal in a way that is not known. `raised` has the
     codes of the errors that first calls ended with in the run.
     `xla_error` is what XLA says against compiling the function, besides what it has no kernel for; "" for nothing.
+    `copy_error` is what TensorFlow said of an argument that it could not copy to where XLA compiles the function.
     `pins` are requests to suppose; with any, this is a what-if and not what the program says.
     """
 
@@ -175,6 +176,7 @@ class Program:
     handlers: Mapping[str, str] = field(default_factory=dict)
     raised: frozenset[str] = frozenset()
     xla_error: str = ""
+    copy_error: str = ""
 
     @property
     def title(self) -> str:

@@ -134,14 +134,17 @@ def _judge(trial: Trial, evidence: Evidence, options: StepOptions) -> Trial:
     def ended(outcome: Outcome, after: Step | None = None, error: str = "") -> Trial:
         return replace(trial, outcome=outcome, after=after, error=error)
 
-    if result.failure is not None:
+    new = [failure for failure in predict_failures(result) if failure.rule not in evidence.failing_rules]
+    if result.failure is not None and not new:
         return ended("program failed", error=str(result.failure))
+    if result.failure is not None:
+        return ended("would fail", error=format_failure(new[0]))
     placed = find_again(evidence.placed, result)
     if placed is None:
         return ended("no such step")
     if any(cluster.has_control_flow for cluster in placed.clusters):
         return ended("not simulated")
-    if new := [failure for failure in predict_failures(result) if failure.rule not in evidence.failing_rules]:
+    if new:
         return ended("would fail", error=format_failure(new[0]))
     if placed.placement.refusal is not None:
         return ended("refused", error=placed.placement.refusal.message.splitlines()[0])

@@ -143,3 +143,75 @@ def test_an_error_of_a_gpu_alone_is_foretold(tmp_path: Path) -> None:
     )
     assert result.failure is None
     assert "the call was computed" in advise_on_finding(result.diagnose()[0]).what
+
+
+@pytest.mark.parametrize(
+    ("rest", "level"),
+    [("try:\n    f(x, text)\nexcept tf.errors.InvalidArgumentError:\n    pass", "note"), ("f(x, text)", "error")],
+)
+def test_a_string_that_xla_is_given_is_no_refusal(rest: str, level: str, tmp_path: Path) -> None:
+    text = "import tensorflow as tf\nx, text = tf.constant([1.0]), tf.constant(['a'])\n"
+    text += "@tf.function(jit_compile=True)\ndef f(x, text):\n    return 2 * x\n"
+    result = _place(tmp_path / "model.py", f"{text}{rest}")
+    (found,) = (one for one in result.diagnose() if isinstance(one, Failure))
+    assert (found.rule, found.severity, found.nodes) == ("not-copied", level, ("f",))
+    assert "Can't copy Tensor with type string" in found.error
+    (placed,) = result.programs
+    assert placed.agreement is not None
+    assert (placed.agreement.holds, str(placed.agreement)) == (True, "1/1 nodes")
+    assert (result.failure is None) == (level == "note")
+
+
+UNCAUGHT = """\
+import numpy as np, tensorflow as tf
+class Length(tf.keras.layers.Layer):
+    def call(self, x):
+        return x * tf.cast(tf.strings.length(tf.strings.as_string(x)), tf.float32)
+model = tf.keras.Sequential([Length(), tf.keras.layers.Dense(1)])
+model.compile(loss="mse", optimizer="sgd")
+model.fit(np.ones((4, 2), "float32"), np.ones((4, 1), "float32"), verbose=0)
+print("Keras has it compiled only where it sees a GPU")
+@tf.function(jit_compile=True)
+def lacks_kernel(x):
+    return tf.strings.length(tf.strings.as_string(x))
+try:
+    lacks_kernel(tf.constant(1.0))
+finally:
+    print("finally")
+print("not reached")
+"""
+
+
+@pytest.mark.parametrize("gpus", [0, 1])
+def test_an_error_of_xla_that_nothing_catches_ends_the_program(gpus: int, tmp_path: Path, capfd) -> None:
+    path = tmp_path / "model.py"
+    path.write_text(UNCAUGHT)
+    result = place(str(path), Settings(Machine(gpus=gpus)))
+    assert capfd.readouterr().out == "Keras has it compiled only where it sees a GPU\nfinally\n"
+    assert (result.ending, getattr(result.failure, "status", None)) == ("raised", 1)
+    found = {(one.rule, one.severity, one.source.rpartition(":")[2]) for one in result.diagnose()}
+    assert {("not-compilable", "error", "11"), *([("not-compilable", "error", "4")] if gpus else [])} <= found
+
+
+RANDOM = """\
+import tensorflow as tf
+def draw(seed):
+    return tf.random.stateless_uniform([2], seed, 0, 1000, tf.int32), tf.random.stateless_normal([2], seed) > 0
+compiled, plain = tf.function(draw, jit_compile=True), tf.function(draw)
+@tf.function
+def calls(seed):
+    return compiled(seed)
+for step in (compiled, plain, calls):
+    print(*(each.numpy().tolist() for each in step(tf.constant([1, 2]))))
+"""
+
+
+def test_random_numbers_are_those_of_xla_where_it_compiles(tmp_path: Path, capfd) -> None:
+    path, printed = tmp_path / "model.py", []
+    path.write_text(RANDOM)
+    for gpus in (0, 1):
+        assert place(str(path), Settings(Machine(gpus=gpus))).failure is None
+        printed.append(capfd.readouterr().out)
+    compiled, plain, called = printed[0].splitlines()
+    assert (printed[0], compiled) == (printed[1], called)
+    assert compiled != plain

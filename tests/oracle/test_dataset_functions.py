@@ -413,3 +413,44 @@ def test_what_an_optimizer_rewrites_that_is_not_replayed_is_not_compared(write, 
     (outer,) = [each for each in of_agreement(result) if each.program == "Dataset_flat_map_lambda"]
     assert outer.skipped == f"rewritten by tf.data's {optimizer}, which is not replayed"
     assert result.coverage.missing != ()
+
+
+@pytest.mark.parametrize("machine", ["cpu:1", "cpu:1,gpu:1", "cpu:1,gpu:2"])
+def test_what_datasets_call_that_the_elements_of_a_dataset_are_made_of(write, capfd, machine: str) -> None:
+    write("""\
+        import tensorflow as tf
+        def twice(x):
+            with tf.device("/GPU:0"):
+                return x * 2
+        def up_to(i):
+            return tf.data.Dataset.range(i).map(twice).filter(lambda x: x > 0)
+        with tf.device("/GPU:0"):
+            v = tf.Variable(3, dtype=tf.int64)
+        @tf.function
+        def total():
+            sum = tf.constant(0, tf.int64)
+            for x in tf.data.Dataset.range(3).flat_map(lambda i: tf.data.Dataset.range(i).map(twice)):
+                sum += x
+            return sum
+        def read(text):
+            print("python", text)
+            return text
+        numbers = tf.data.Dataset.range(4)
+        print([int(x) for x in numbers.flat_map(lambda i: up_to(i).flat_map(up_to))])
+        print([int(x) for x in numbers.interleave(lambda i: tf.data.Dataset.range(i).map(lambda x: x * v))])
+        print([x.numpy().tolist() for x in numbers.window(2).flat_map(lambda w: w.batch(2).map(twice))])
+        print(int(numbers.flat_map(up_to).reduce(tf.constant(0, tf.int64), lambda a, b: a + b)), int(total()))
+        texts = tf.data.Dataset.from_tensors("a").flat_map(
+            lambda t: tf.data.Dataset.from_tensors(tf.numpy_function(read, [t], tf.string, stateful=False)).map(
+                lambda t: twice(tf.strings.length(t))
+            )
+        )
+        print([int(x) for x in texts])
+    """)
+    result = simplace.check("model.py", machine)
+    assert capfd.readouterr().out.splitlines() == [
+        "[2, 2, 2, 4, 6]", "[0, 0, 3, 0, 3, 6]", "[[0, 2], [4, 6]]", "8 2", "python b'a'", "[2]",
+    ]  # fmt: skip
+    assert (result.agrees, result.coverage.missing) == (True, ())
+    of_python = 1 if "gpu" in machine else 0
+    assert len([placed for placed in result if placed.is_uncalled]) == of_python, agreement_line(result)

@@ -698,7 +698,7 @@ SESSIONS = """\
 """
 
 
-@pytest.mark.parametrize(("ask", "gpus"), [(place, 0), (place, 1), (check, 1)])
+@pytest.mark.parametrize(("ask", "gpus"), [(place, 0), (place, 1), (check, 0), (check, 1)])
 def test_sessions_compute_with_grappler_where_the_program_has_it(tmp_path: Path, ask: Ask, gpus: int) -> None:
     plain = subprocess.run([sys.executable, "-c", dedent(SESSIONS)], capture_output=True, text=True, check=False)
     assert plain.returncode == 0, plain.stderr
@@ -706,3 +706,36 @@ def test_sessions_compute_with_grappler_where_the_program_has_it(tmp_path: Path,
     path.write_text(dedent(SESSIONS))
     result = ask(str(path), Settings(Machine(gpus=gpus)))
     assert (result.failure, result.agrees) == (None, True)
+
+
+LONG_SESSION = """\
+    import tensorflow.compat.v1 as tf
+    tf.disable_v2_behavior()
+    x = tf.placeholder(tf.float32, [])
+    count = tf.Variable(0.0)
+    train, test = tf.assign_add(count, x), tf.identity(count, name="test")
+    dataset = tf.data.make_initializable_iterator(tf.data.Dataset.range(3))
+    element = dataset.get_next()
+    for _ in range(2):
+        with tf.Session() as session:
+            session.run([count.initializer, dataset.initializer])
+            made = session.make_callable(train, [x])
+            for _ in range(30):
+                session.run(train, {x: 1.0}), made(1.0)
+            assert session.run(test) > 0
+            try:
+                while True:
+                    session.run(element)
+            except tf.errors.OutOfRangeError:
+                print("end", session.run(test) == session.run(count))
+"""
+
+
+@pytest.mark.parametrize("gpus", [0, 1])
+def test_a_session_with_many_runs_goes_on_to_the_programs_end(tmp_path: Path, capfd, gpus: int) -> None:
+    path = tmp_path / "model.py"
+    path.write_text(dedent(LONG_SESSION))
+    result = place(str(path), Settings(Machine(gpus=gpus)))
+    assert capfd.readouterr().out == "end True\nend True\n"
+    assert (result.failure, result.ending, result.agrees) == (None, "", True)
+    assert any(each.startswith("Session.run was computed ") for each in result.remarks)

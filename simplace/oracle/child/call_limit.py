@@ -80,16 +80,6 @@ class CallLimit:
         begun.add(iterator)
         return True
 
-    def count_run(self, name: str) -> None:
-        """Count a run of a session that placed nothing new; stop the program after the last one that is allowed."""
-        self._computed[name, None] += 1
-        if 0 <= self._most < self._computed[name, None]:
-            self._stop(f"{name} was called {self._most} times and nothing new was placed")
-
-    def forget_runs(self, name: str) -> None:
-        """Reset the count: something new was placed."""
-        self._computed[name, None] = 0
-
     def report(self) -> None:
         """Write a remark on how many calls were not computed."""
         for name, times in self._skipped.items():

@@ -15,7 +15,7 @@ from typing import Any
 import tensorflow as tf
 
 from simplace.graph.algorithm import reverse_reachable
-from simplace.oracle.child.boundary import wrap_foreign
+from simplace.oracle.child.cut_sessions import make_callable
 from simplace.oracle.child.graph_copy import copy_to_cpus, needs_copy
 from simplace.oracle.child.patches import find_original
 from simplace.oracle.child.tf_private import config_pb2
@@ -139,12 +139,7 @@ def prepare_run(session: Any, feeds: Iterable[Any], fetches: Iterable[Any], targ
         fetch=sorted(map(tensor_name, fetches)),
         target=sorted(map(tf_session.TF_OperationName, targets)),
     )
-    buffer = tf_session.TF_NewBufferFromString(options.SerializeToString())
-    try:
-        handle = wrap_foreign(tf_session.TF_SessionMakeCallable)(session._session, buffer)
-        tf_session.TF_SessionReleaseCallable(session._session, handle)
-    finally:
-        tf_session.TF_DeleteBuffer(buffer)
+    make_callable(session, options)
 
 
 def list_needed_types(graph: Any, names: Iterable[str]) -> frozenset[str]:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import asdict
 from typing import Any
 
@@ -12,6 +12,7 @@ from simplace.graph.function_names import shown_name
 from simplace.kernels.dataset_ops import count_rewrites, describe_role, takes_default
 from simplace.oracle.child import eager_device, kernel_types
 from simplace.oracle.child.called_functions import read_function_name
+from simplace.oracle.child.captured_inputs import find_captured
 from simplace.oracle.child.function_calls import FunctionCalls
 from simplace.oracle.child.functions import Functions
 from simplace.oracle.child.recorder import Recorder
@@ -39,7 +40,7 @@ class DatasetFunctions:
         for attr in kernel_types.find_op_def(op).attr:
             name = read_function_name(attrs[attr.name]) if attr.type == "func" and attr.name in attrs else ""
             if name and self._functions.exists(name):
-                captured = list(_find_captured(op, attr.name, inputs, attrs))
+                captured = list(find_captured(op, attr.name, inputs, attrs))
                 self._record(op, attr.name, name, captured, attrs, device)
                 found.append(name)
         return found
@@ -75,19 +76,6 @@ class DatasetFunctions:
             asked=False,
             caller=asdict(caller),
         )
-
-
-def _find_captured(op: str, attr: str, inputs: Sequence[Any], attrs: Mapping[str, Any]) -> Iterator[Any]:
-    """Yield the tensors that a function captures: those of the op's argument that belongs to the function."""
-    own = (f"{attr}_other_arguments", f"{attr}_other_args", "other_arguments")
-    start = 0
-    for arg in kernel_types.find_op_def(op).input_arg:
-        count = (
-            len(attrs[arg.type_list_attr]) if arg.type_list_attr else attrs[arg.number_attr] if arg.number_attr else 1
-        )
-        if arg.name in own:
-            yield from inputs[start : start + count]
-        start += count
 
 
 def _find_device(tensor: Any, device: str) -> str:

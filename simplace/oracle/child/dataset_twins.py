@@ -22,9 +22,11 @@ from typing import Any
 import tensorflow as tf
 
 from simplace.oracle.child import kernel_types
+from simplace.oracle.child.called_functions import read_function_name
 from simplace.oracle.child.dataset_walks import WALKS
 from simplace.oracle.child.functions import Functions
 from simplace.oracle.child.host_variables import lend_to_host
+from simplace.oracle.child.inner_datasets import InnerDatasets, Maker
 from simplace.oracle.child.patches import find_original
 from simplace.oracle.child.shared_rendezvous import run_alone
 from simplace.oracle.child.tensors import find_host, is_gpu_variable
@@ -34,21 +36,24 @@ _INITIALIZES = frozenset({"MakeIterator", "MultiDeviceIteratorInit"})  # their i
 _TAKES_ELEMENTS = _INITIALIZES | WALKS | {
     "DatasetToSingleElement", "DatasetToTFRecord", "ExperimentalDatasetToTFRecord", "SaveDataset", "SaveDatasetV2",
 }  # fmt: skip
-_TYPE_ATTRS = ("output_types", "Toutput_types")
 # Attributes of tensors, which go when they go.
 _TWIN = "_simplace_twin"
 _TYPES = "_simplace_element_types"
 _PLACED = "_simplace_placed_dataset"
 _READ = "_simplace_read_variables"
+_MAKERS = "_simplace_makers"
 _execute = run_alone(find_original(pywrap_tfe, "TFE_Py_Execute"))
 
 
 class DatasetTwins:
     """Make the twins of datasets; `copy_functions` puts copies for the CPU in the place of functions in attributes."""
 
-    def __init__(self, functions: Functions, copy_functions: Callable[[Sequence[Any]], tuple[Any, ...]]) -> None:
+    def __init__(
+        self, functions: Functions, inner: InnerDatasets, copy_functions: Callable[[Sequence[Any]], tuple[Any, ...]]
+    ) -> None:
         self._functions = functions
         self._copy_functions = copy_functions
+        self._inner = inner
         self._known: dict[str, bool] = {}
         self._reads_any = False
 
@@ -65,6 +70,7 @@ class DatasetTwins:
         """
         if op not in _TAKES_ELEMENTS or find_twin(inputs[0]) is inputs[0]:
             return inputs
+        self._place_inner(inputs[0])
         placed = find_placed(inputs[0])
         if op in _INITIALIZES:
             return [placed, *inputs[1:]]
@@ -102,10 +108,24 @@ class DatasetTwins:
             with lend_to_host([*map(find_twin, inputs)]) as lent:
                 made.__dict__[_TWIN] = run(find_host(), inputs=lent, attrs=self._copy_functions(attrs))[0]
             made.__dict__[_TYPES] = _list_types(inputs, attrs)
+            made.__dict__[_MAKERS] = self._list_makers(op, inputs, attrs)
             self._reads_any = self._reads_any or any(map(is_gpu_variable, inputs))
         placed = [*map(find_placed, inputs)]
         if kernel_types.takes_seeds(op) or any(map(is_not, placed, inputs)):
             made.__dict__[_PLACED] = run(inputs=placed)[0]
+
+    def _list_makers(self, op: str, inputs: Sequence[Any], attrs: Sequence[Any]) -> tuple[Maker, ...]:
+        """List the functions that a dataset calls, and those of the datasets that it takes."""
+        named = dict(zip(attrs[::2], attrs[1::2], strict=True))
+        names = {key: read_function_name(value) if hasattr(value, "name") else value for key, value in named.items()}
+        placed = [*map(find_placed, inputs)]
+        return (*chain.from_iterable(_find(tensor, _MAKERS, ()) for tensor in inputs),
+                *self._inner.list_makers(op, placed, names))  # fmt: skip
+
+    def _place_inner(self, dataset: Any) -> None:
+        """Make TensorFlow place what the datasets call that a dataset's functions make."""
+        for maker in _find(dataset, _MAKERS, ()):
+            self._inner.place(maker)
 
     def _may_use_gpu(self, function: str) -> bool:
         if function not in self._known:
@@ -143,7 +163,7 @@ def place_dataset(dataset: Any, types: Sequence[Any]) -> None:
 
 def _list_types(inputs: Sequence[Any], attrs: Sequence[Any]) -> Sequence[Any]:
     """Return the types of a dataset's elements: an attribute of the op that makes it, or as of the dataset it takes."""
-    named = [value for name, value in zip(attrs[::2], attrs[1::2], strict=True) if name in _TYPE_ATTRS]
+    named = [value for name, value in zip(attrs[::2], attrs[1::2], strict=True) if name in kernel_types.TYPE_ATTRS]
     types: Sequence[Any] = named[0] if named else vars(inputs[0])[_TYPES]
     return types
 

@@ -32,9 +32,13 @@ _execute = run_alone(find_original(pywrap_tfe, "TFE_Py_Execute"))
 
 def without_elements(inputs: Sequence[Any]) -> list[Any]:
     """Return the inputs of a walk with an empty dataset."""
+    return [make_empty_dataset(), *inputs[1:]]
+
+
+def make_empty_dataset() -> Any:
+    """Return the variant of a dataset without elements."""
     with INSIDE, tf.device(find_host()):
-        empty = tf.raw_ops.RangeDataset(start=0, stop=0, step=1, output_types=[tf.int64], output_shapes=[[]])
-    return [empty, *inputs[1:]]
+        return tf.raw_ops.RangeDataset(start=0, stop=0, step=1, output_types=[tf.int64], output_shapes=[[]])
 
 
 def place_walks(definition: function_pb2.FunctionDef, inputs: Sequence[Any]) -> None:
@@ -53,7 +57,7 @@ def _make_placing(definition: function_pb2.FunctionDef) -> function_pb2.Function
     walks = [node.name for node in definition.node_def if node.op in WALKS]
     if not walks:
         return None
-    nodes = _list_needed(definition, walks)
+    nodes = list_needed(definition, walks)
     if any(_has_effect(node.op) for node in nodes):
         return None
     made = function_pb2.FunctionDef()
@@ -72,7 +76,7 @@ def _make_placing(definition: function_pb2.FunctionDef) -> function_pb2.Function
     return made
 
 
-def _list_needed(definition: function_pb2.FunctionDef, names: Sequence[str]) -> list[Any]:
+def list_needed(definition: function_pb2.FunctionDef, names: Sequence[str]) -> list[Any]:
     """Return nodes and those that their tensors are computed from."""
     data = {node.name: [each for each in node.input if not each.startswith("^")] for node in definition.node_def}
     needed = reverse_reachable(names, lambda name: (each.partition(":")[0] for each in data.get(name, ())))

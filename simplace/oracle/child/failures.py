@@ -19,6 +19,7 @@ _REJECTION = re.compile(
     r"(Tensors on conflicting devices: )?cannot compute .* as input #|expected \d+ inputs, got"
     r"|Failed copying input tensor"
 )
+_COPYING = re.compile(r"Failed copying input tensor from \S+ to (\S+) in order to run ")
 
 
 def list_codes() -> list[tuple[int, str]]:
@@ -38,6 +39,12 @@ def code_name(code: int) -> str:
 def is_rejection(error: Any) -> bool:
     """Return whether an error is about an argument, which TensorFlow looks at when it has placed a function or op."""
     return bool(_REJECTION.match(str(error.message)))
+
+
+def find_copy_target(error: Any) -> str:
+    """Return where TensorFlow would run a function or op, "" unless it failed to copy an argument there."""
+    found = _COPYING.match(str(error.message))
+    return found[1] if found else ""
 
 
 def find_code(error: Any) -> int:

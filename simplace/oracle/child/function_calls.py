@@ -23,9 +23,10 @@ from simplace.oracle.child.dataset_walks import WALKS, place_walks
 from simplace.oracle.child.devices import computes_nothing, describe_remote
 from simplace.oracle.child.empty_resources import has_resources, replace_resources
 from simplace.oracle.child.error_handlers import find_handlers
-from simplace.oracle.child.failures import FAILURES, code_name, find_code, is_rejection
+from simplace.oracle.child.failures import FAILURES, code_name, find_code, find_copy_target, is_rejection
 from simplace.oracle.child.function_owners import FunctionOwners
 from simplace.oracle.child.functions import CapturedOutput, make_compiled_call
+from simplace.oracle.child.inner_datasets import InnerDatasets
 from simplace.oracle.child.one_op_functions import OneOpFunctions
 from simplace.oracle.child.own_executor import run_at_once
 from simplace.oracle.child.packed_handles import is_packed, list_members
@@ -133,9 +134,10 @@ class FunctionCalls:
         self._latest: dict[tuple[Any, ...], Any] = {}  # results by kind and types of the inputs
         self._cpu = CpuFunctions(parts.functions)
         self._one_op = OneOpFunctions()
+        self.inner = InnerDatasets(parts.functions)
         self._owners = FunctionOwners(parts.lines)
         self._lowering = XlaLowering(parts.functions, parts.recorder)
-        self._xla_errors = XlaErrors(parts.functions, self._cpu, self._lowering, parts.lines)
+        self._xla_errors = XlaErrors(parts.functions, self._cpu, self._lowering, parts.lines, parts.jit)
 
     def run(self, name: str, inputs: Sequence[Any], scope: str, call: Call, attrs: Sequence[Any]) -> Any:
         """Call the function `name`, record its placement if it is new, and return its values or placeholder values.
@@ -277,8 +279,15 @@ class FunctionCalls:
             forget_frames(attempt.error)
         devices = {line.node.name: line.node.device for line in self._placed.get(kind.instance, ())}
         self._on_gpus[kind] = devices
-        place_walks(self._functions.definition(kind.function), [*map(find_placed, inputs)])
+        self._place_walks(kind.function, [*map(find_placed, inputs)])
         return self._compute(kind, inputs)
+
+    def _place_walks(self, name: str, inputs: Sequence[Any]) -> None:
+        """Make TensorFlow place what the walks through datasets in a function call, as far as they have no effects."""
+        definition = self._functions.definition(name)
+        if any(node.op in WALKS for node in definition.node_def):
+            place_walks(definition, inputs)
+            self.inner.place_in(definition, inputs)
 
     def _compute(self, kind: _Kind, inputs: Sequence[Any]) -> list[Any]:
         """Compute a function on the CPU, and copy its results to where TensorFlow placed them."""
@@ -370,7 +379,6 @@ class FunctionCalls:
 
     def _run_compiled(self, kind: _Kind, inputs: Sequence[Any], call: Calls) -> Any:
         """Call what XLA compiles whole; on an emulated GPU TensorFlow names the device, and the CPU computes."""
-        self._seen.add(kind)
         is_remote = self._is_remote(kind)
         is_emulated = self._emulate and "/device:GPU:" in eager_device.choose_device(
             eager_device.EVERY_TYPE, kind.scope
@@ -379,6 +387,9 @@ class FunctionCalls:
         result, error = _attempt_call(cancel_call(call.placing) if is_emulated else call.computing)
         lines = self._log.since(start, every_thread=is_remote)
         home = next((line.device for line in lines if isinstance(line, Executed) and line.op == kind.function), "")
+        if error is not None and not home and is_rejection(error):
+            self._reject_compiled(kind, inputs, error)
+        self._seen.add(kind)
         program = self._record_compiled(kind, inputs, home, None if home else error)
         if is_emulated and home and error is not None:
             forget_frames(error)
@@ -391,8 +402,16 @@ class FunctionCalls:
             raise error
         return result
 
+    def _reject_compiled(self, kind: _Kind, inputs: Sequence[Any], error: Any) -> NoReturn:
+        """Raise what TensorFlow says of an argument; one that it cannot copy tells where it would execute the call."""
+        if home := find_copy_target(error):
+            self._seen.add(kind)
+            self._real.add(kind)
+            self._record_compiled(kind, inputs, home, None, copy_error=str(error.message))
+        raise error
+
     def _record_compiled(
-        self, kind: _Kind, inputs: Sequence[Any], home: str, error: Any, *, is_asked: bool = True
+        self, kind: _Kind, inputs: Sequence[Any], home: str, error: Any, *, is_asked: bool = True, copy_error: str = ""
     ) -> int | None:
         """Record the call of a function that XLA compiles: one node, for the device that TensorFlow executes it on.
 
@@ -412,6 +431,7 @@ class FunctionCalls:
             functions=names,
             log=[[node.name, node.op, home]] if home else [],
             asked=is_asked,
+            copy_error=copy_error,
             **self._describe_call(kind, inputs, error),
         )
         self._limit.is_new(shown)

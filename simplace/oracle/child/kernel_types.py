@@ -18,6 +18,7 @@ _HARMLESS = frozenset({
     "_DeviceArg", "_DeviceRetval", "_EagerConst", "_Retval",
 })  # fmt: skip
 _REWRITTEN = frozenset({"AccumulateNV2", "ParallelConcat"})  # before they are placed, by their shape
+TYPE_ATTRS = ("output_types", "Toutput_types")  # by which an op names the types of a dataset's elements
 _TYPE_KINDS = ("type", "list(type)")
 _ALL_KINDS = (*_TYPE_KINDS, "shape")
 _XLA = "XLA_CPU_JIT"

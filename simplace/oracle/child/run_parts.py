@@ -12,6 +12,7 @@ from simplace.oracle.child.partition_graphs import PartitionGraphs
 from simplace.oracle.child.reached_functions import ReachedFunctions
 from simplace.oracle.child.recorder import LogFile, Recorder
 from simplace.oracle.child.source_lines import SourceLines
+from simplace.oracle.child.xla_functions import AutomaticJit
 from simplace.oracle.protocol import Request
 
 
@@ -29,3 +30,4 @@ class RunParts:
     partitionings: PartitionGraphs
     reached: ReachedFunctions
     devices: ContextDevices
+    jit: AutomaticJit

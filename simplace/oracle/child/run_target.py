@@ -50,7 +50,7 @@ from simplace.oracle.child.source_lines import SourceLines
 from simplace.oracle.child.unexecuted import UnexecutedCalls
 from simplace.oracle.child.users_environment import show_users_environment
 from simplace.oracle.child.warning_lines import skip_own_frames
-from simplace.oracle.child.xla_functions import ignore_jit, remark_automatic_jit
+from simplace.oracle.child.xla_functions import AutomaticJit, ignore_jit
 from simplace.oracle.protocol import Request
 
 _MOST = 10_000  # characters of an error
@@ -77,8 +77,9 @@ def run_request(request: Request) -> int:
     lines = SourceLines(request.target)
     devices.prepare_devices(request.machine, request.plugin)
     devices.fix_soft_placement(request.options.soft_placement)
+    jit = AutomaticJit(recorder, lines)
     if request.options.jit:
-        remark_automatic_jit(recorder, lines)
+        jit.watch()
     else:
         ignore_jit()
     log = LogFile(directory / protocol.LOG)
@@ -91,11 +92,11 @@ def run_request(request: Request) -> int:
     kind_of_calls = FunctionCalls if request.mode == "script" else UnexecutedCalls
     reached = ReachedFunctions(recorder, lines)
     seen = ContextDevices(recorder, request.machine)
-    parts = RunParts(request, recorder, log, lines, limit, functions, clusters, partitionings, reached, seen)
+    parts = RunParts(request, recorder, log, lines, limit, functions, clusters, partitionings, reached, seen, jit)
     calls = kind_of_calls(parts)
     is_watched = request.mode == "script" and tf_private.is_complete(tf_names.EAGER_OPS)
     eager_log = EagerLog(recorder, log, lines, seen) if is_watched else None
-    twins = DatasetTwins(functions, calls.copy_for_datasets)
+    twins = DatasetTwins(functions, calls.inner, calls.copy_for_datasets)
     datasets = DatasetParts(DatasetFunctions(functions, recorder, lines, calls), DatasetFeeds(recorder), twins)
     custom = CustomDevices(MeshFunctions(parts, calls))
     custom.watch()

@@ -19,6 +19,7 @@ from simplace.oracle.child.boundary import raise_as_theirs, wrap_foreign
 from simplace.oracle.child.call_shapes import Shapes, infer_fed_graph, is_open
 from simplace.oracle.child.cpu_functions import explain_lack, lacks_kernel
 from simplace.oracle.child.cpu_sessions import CpuSessions, list_needed_types, prepare_run, takes_element, tensor_name
+from simplace.oracle.child.cut_sessions import CutSessions
 from simplace.oracle.child.devices import computes_nothing, describe_devices, describe_remote, session_config
 from simplace.oracle.child.error_handlers import find_handlers
 from simplace.oracle.child.failures import code_name
@@ -67,6 +68,7 @@ class SessionRuns:
         self._all: WeakSet[Any] = WeakSet()
         self._emulate = bool(request.plugin) and request.mode == "script"
         self._cpu = CpuSessions()
+        self._cut = CutSessions()
         self._traced: dict[int, Shapes] = {}  # the shapes of graphs that leave some open, by program
         self._notes_of: dict[int, str] = {}  # the name of a graph's notes, by program
         self._latest: dict[tuple[Any, ...], Any] = {}  # values by what was run
@@ -101,6 +103,8 @@ class SessionRuns:
             if self._soft is not None:
                 logged.allow_soft_placement = self._soft
             is_unoptimized = self._partitionings.without_grappler(logged, is_default=config is None)
+            if self._is_cut_apart(session):
+                logged.graph_options.rewrite_options.disable_meta_optimizer = is_unoptimized
             session._simplace_is_unoptimized = is_unoptimized
             create(session, target, graph, logged)
             session._simplace_kept = {}
@@ -134,9 +138,11 @@ class SessionRuns:
             names = _describe_run(feeds, fetches, targets, by_rendezvous=session._simplace_remote)
             asked = options, feeds, fetches, targets, metadata
             self._note_fed(session, {tensor_name(output): np.shape(value) for output, value in feeds.items()})
-            if not self._emulate:
-                return self._run(session, names, list(map(tensor_name, fetches)), lambda: run(session, *asked))
             key = (*names["feeds"], "", *names["fetches"], "", *names["targets"])
+            if not self._emulate:
+                fetched = list(map(tensor_name, fetches))
+                call = functools.partial(self._run, session, names, fetched, lambda: run(session, *asked))
+                return self._run_often(session, key, call)
             if key not in session._simplace_prepared:
                 prepare = self._cpu.prepare_run if session._simplace_remote else prepare_run
                 self._prepare(session, names, lambda: prepare(session, feeds, fetches, targets))
@@ -159,10 +165,13 @@ class SessionRuns:
             if made._simplace_second is not None:
                 second = functools.partial(self._cpu.call, made._simplace_second, *args, **kwargs)
                 return self._compute(made._session, (id(made),), fetches, second)
-            self._limit.count_run(_NAME)
             if made._simplace_failed:
                 return _make_fetched_zeros(made._session.graph, fetches)
-            return self._result(made._session, fetches, *_attempt_call(lambda: call(made, *args, **kwargs)))
+
+            def run() -> Any:
+                return self._result(made._session, fetches, *_attempt_call(lambda: call(made, *args, **kwargs)))
+
+            return self._run_often(made._session, (id(made),), run)
 
         return call_observed
 
@@ -184,7 +193,6 @@ class SessionRuns:
             if self._emulate:
                 return self._cpu.run_part(session, handle, feeds, fetches)
             names = list(map(tensor_name, fetches))
-            self._limit.count_run(_NAME)
             if not session._simplace_failed[handle]:
                 result, error = _attempt_call(lambda: run(session, handle, feeds, fetches))
                 session._simplace_failed[handle] = error is not None
@@ -195,21 +203,29 @@ class SessionRuns:
 
     def _compute(self, session: Any, key: tuple[Any, ...], fetches: list[str], call: Call) -> Any:
         """Compute a run on the CPU, or return the latest values of a similar run, or zeros if no CPU computes it."""
-        if not self._limit.allows(_NAME, (id(session), *key), self._iterator_of(session, key)) and key in self._latest:
-            return self._latest[key]
+        return self._run_often(session, key, lambda: self._compute_here(session, key, fetches, call))
+
+    def _run_often(self, session: Any, key: tuple[Any, ...], run: Call) -> Any:
+        """Do a run, or return the values of the latest one that was alike, once there were enough of these."""
+        known = (id(session), *key)
+        if not self._limit.allows(_NAME, known, self._iterator_of(session, key)) and known in self._latest:
+            return self._latest[known]
+        self._latest[known] = values = run()
+        return values
+
+    def _compute_here(self, session: Any, key: tuple[Any, ...], fetches: list[str], call: Call) -> Any:
         if joining := self._list_collectives(session, key):
             self._recorder.remark(
                 f"{_NAME} returned zeros for what needs {joining[0]}: one CPU cannot be all members of a collective."
             )
             return _make_fetched_zeros(session.graph, fetches)
         try:
-            self._latest[key] = call()
+            return call()
         except tf.errors.OpError as error:
             if not lacks_kernel(error):
                 raise
             self._recorder.remark(f"{_NAME} returned zeros, since no CPU computes it: {explain_lack(error)}")
             return _make_fetched_zeros(session.graph, fetches)
-        return self._latest[key]
 
     def _list_collectives(self, session: Any, key: tuple[Any, ...]) -> list[str]:
         """List the types of the collectives of a run that are no ops of one device on the CPU."""
@@ -243,15 +259,13 @@ class SessionRuns:
             return self._skipped(session, run, fetches)
         start = self._log.end()
         result, error = _attempt_call(call)
-        if not self._record_run(session, run, start, error):
-            self._limit.count_run(_NAME)
+        self._record_run(session, run, start, error)
         if computes_nothing(error):
             session._simplace_starved |= touched
         return self._result(session, fetches, result, error)
 
     def _skipped(self, session: Any, run: Run, fetches: list[str]) -> Any:
         """Make TensorFlow prepare a run that would wait forever for an earlier run's output, and return zeros."""
-        self._limit.count_run(_NAME)
         if not session._simplace_remote:  # a master does not support callables
             options = config_pb2.CallableOptions(feed=run["feeds"], fetch=run["fetches"], target=run["targets"])
             session._make_callable_from_options(options)
@@ -266,19 +280,28 @@ class SessionRuns:
         self._result(session, [], made, error)
         return made, error is not None
 
-    def _record_run(self, session: Any, run: Run, start: int, error: Any) -> bool:
-        """Record what TensorFlow placed and partitioned in a run; return whether it placed something.
+    def _record_run(self, session: Any, run: Run, start: int, error: Any) -> None:
+        """Record what TensorFlow placed and partitioned in a run.
 
         Only with place_pruned_graph is there a placement in a run; a master does not know that option. Without it the
         lines that come now are of other graphs: the functions of a dataset.
         """
         refusal = error if _prunes_first(session) and _is_refusal(error) else None
-        has_placed = _prunes_first(session) and self._record_new(session, start, refusal, run)
+        if _prunes_first(session):
+            self._record_new(session, start, refusal, run)
         if session._simplace_program >= 0:
-            self._tell_run(session, run)
+            is_new = self._tell_run(session, run)
+            if self._is_cut_apart(session):
+                start = self._log.end()
+                if is_new:
+                    _attempt_call(lambda: self._cut.prepare(session, run))  # the run itself has told what fails
             record = self._partitionings.record_of_master if session._simplace_remote else self._partitionings.record
             record(session._simplace_program, start, run)
-        return has_placed
+
+    def _is_cut_apart(self, session: Any) -> bool:
+        """Return whether a session runs as the program has it, and another one partitions what it runs."""
+        is_of_program = self._kind == "session" and not session._simplace_remote
+        return is_of_program and self._partitionings.wanted and not self._plugin
 
     def _note_fed(self, session: Any, fed: dict[str, tuple[int, ...]]) -> None:
         """Write the shapes of a graph again where something is fed for the first time whose shape it leaves open."""
@@ -293,12 +316,14 @@ class SessionRuns:
         self._recorder.event("shapes", function=notes, nodes=shapes)
         self._recorder.event("given shapes", function=notes, nodes=session._simplace_fed)
 
-    def _tell_run(self, session: Any, run: Run) -> None:
-        """Record a run of a placed graph, once for all that feed and fetch the same."""
+    def _tell_run(self, session: Any, run: Run) -> bool:
+        """Record a run of a placed graph, once for all that feed and fetch the same; return whether it is the first."""
         key = (session._simplace_program, str(run))
-        if key not in session._simplace_runs:
-            session._simplace_runs.add(key)
-            self._recorder.event("run", program=session._simplace_program, run=run, at=self._lines.of_frames())
+        if key in session._simplace_runs:
+            return False
+        session._simplace_runs.add(key)
+        self._recorder.event("run", program=session._simplace_program, run=run, at=self._lines.of_frames())
+        return True
 
     def _result(self, session: Any, fetches: list[str], result: Any, error: Any) -> Any:
         """Return the values of a run, zeros where it failed because of emulated GPUs."""
@@ -311,15 +336,13 @@ class SessionRuns:
         self._recorder.remark("Emulated GPUs compute nothing: session runs that needed them returned zeros.")
         return _make_fetched_zeros(session.graph, fetches)
 
-    def _record_new(self, session: Any, start: int, refusal: Any, pruned_to: Run | None = None) -> bool:
+    def _record_new(self, session: Any, start: int, refusal: Any, pruned_to: Run | None = None) -> None:
         lines = self._log.since(start, every_thread=session._simplace_remote)  # a master has threads of its own
         placed = [line for line in lines if isinstance(line, PlacementLine) and not line.verbose]
         session._simplace_homes.update((line.node.name, line.node.device) for line in placed)
         if placed or refusal is not None:
             self._record(session, placed, refusal, pruned_to)
             self._limit.is_new(_NAME)
-            self._limit.forget_runs(_NAME)
-        return bool(placed)
 
     def _record(self, session: Any, placed: list[PlacementLine], error: Any, pruned_to: Run | None) -> None:
         graph = session.graph.as_graph_def()

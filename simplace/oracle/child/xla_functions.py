@@ -33,16 +33,42 @@ def _make_uncompiled(make: Any) -> Any:
     return make_uncompiled
 
 
-def remark_automatic_jit(recorder: Recorder, lines: SourceLines) -> None:
-    """Remark where Keras decides by itself that XLA compiles the steps of a model, once it makes one of them."""
-    decided: WeakKeyDictionary[Any, str] = WeakKeyDictionary()  # by model: saving one also makes Keras decide
+class AutomaticJit:
+    """Follow where Keras decides by itself that XLA compiles the steps of a model, since it sees a GPU."""
 
-    def resolve_and_note(resolve: Any) -> Any:
+    def __init__(self, recorder: Recorder, lines: SourceLines) -> None:
+        self._recorder = recorder
+        self._lines = lines
+        self._decided: WeakKeyDictionary[Any, str] = WeakKeyDictionary()  # by model: saving one also makes Keras decide
+
+    def watch(self) -> None:
+        """Remark such a decision, once Keras makes one of the steps."""
+        after_import("keras.src.trainers.trainer", self._watch_decision)
+        after_import("keras.src.backend.tensorflow.trainer", self._watch_steps)
+
+    def is_behind_call(self) -> bool:
+        """Return whether a model that Keras decided on makes the call that runs now."""
+        frame = inspect.currentframe()
+        while frame is not None:
+            caller = frame.f_locals.get("self")
+            if caller is not None and any(caller is model for model in self._decided):
+                return True
+            frame = frame.f_back
+        return False
+
+    def _watch_decision(self, trainer: ModuleType) -> None:
+        patch_method(trainer.Trainer, "_resolve_auto_jit_compile", self._note_decision)
+
+    def _watch_steps(self, trainer: ModuleType) -> None:
+        for name in _MAKING:
+            patch_method(trainer.TensorFlowTrainer, name, self._remark_step)
+
+    def _note_decision(self, resolve: Any) -> Any:
         def resolve_noted(model: Any) -> Any:
             is_compiled = resolve(model)
             if is_compiled and not _is_set_later():
-                at = f" at {here}" if (here := lines.here()) else ""
-                decided[model] = (
+                at = f" at {here}" if (here := self._lines.here()) else ""
+                self._decided[model] = (
                     f"Keras compiles the steps of {model.name}{at} with XLA since it sees a GPU (jit_compile='auto'); "
                     "compile(jit_compile=False) or --no-jit shows where TensorFlow places their ops."
                 )
@@ -50,24 +76,14 @@ def remark_automatic_jit(recorder: Recorder, lines: SourceLines) -> None:
 
         return resolve_noted
 
-    def make_and_remark(make: Any) -> Any:
+    def _remark_step(self, make: Any) -> Any:
         def make_with_remark(model: Any, *args: Any, **kwargs: Any) -> Any:
             made = make(model, *args, **kwargs)
-            if model in decided and model.jit_compile and not model.run_eagerly:
-                recorder.remark(decided.pop(model))
+            if model in self._decided and model.jit_compile and not model.run_eagerly:
+                self._recorder.remark(self._decided[model])
             return made
 
         return make_with_remark
-
-    def watch_decision(trainer: ModuleType) -> None:
-        patch_method(trainer.Trainer, "_resolve_auto_jit_compile", resolve_and_note)
-
-    def watch_steps(trainer: ModuleType) -> None:
-        for name in _MAKING:
-            patch_method(trainer.TensorFlowTrainer, name, make_and_remark)
-
-    after_import("keras.src.trainers.trainer", watch_decision)
-    after_import("keras.src.backend.tensorflow.trainer", watch_steps)
 
 
 def _is_set_later() -> bool:

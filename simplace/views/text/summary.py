@@ -189,13 +189,13 @@ def _tell_uncompared(result: Result) -> str:
 def coverage_line(result: Result) -> str:
     """Return in one line how much of TensorFlow's log belongs to what is shown, "" where that was not measured.
 
-    Eager ops count by themselves, in `agreement_line`; where they are not told, their lines are counted here.
+    Eager ops count by themselves, in `agreement_line`; where they are not told, how many ran is told here.
     """
     found = result.coverage
     if found is None or not (found.total or result.eager is None):
         return ""
-    lines = found.eager if result.eager is None else 0
-    more = f"; {lines:,} more {'are' if lines > 1 else 'is'} of eager ops" if lines else ""
+    ran = found.eager if result.eager is None else 0
+    more = f"; {format_count(ran, 'eager op')} ran besides" if ran else ""
     rest = "" if not found.missing else f", all but {', '.join(found.missing[:3])}{', …' * (len(found.missing) > 3)}"
     return visible(f"accounts for {found.accounted:,} of {found.total:,} lines of TensorFlow's log{rest}{more}")
 
