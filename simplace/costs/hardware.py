@@ -9,9 +9,9 @@ Peaks are those of the data sheets, without sparsity. They are upper bounds: rea
   cloud machine of two cores: 2.7 GHz; 10 GB/s is what one core draws of a memory channel of DDR4-2666 (21.3 GB/s,
   JEDEC JESD79-4) together with its neighbour.
 
-No data sheet lists the fixed times. An op that launches a kernel took the host of an H200 (16 virtual cores of a Xeon of
-2023) 7.5 to 10 us in whole steps of `benchmarks/gpu_models.py`, the executor's part with it, and 3.4 us where one op
-follows another of its type, so that all its code is in the caches: `launch_s`, `next_launch_s`. A copy costs 5 to 7 us
+No data sheet lists the fixed times. An op that launches a kernel took the host of an H200 (16 virtual cores of a Xeon)
+7.5 to 10 us in whole steps of `benchmarks/gpu_models.py`, the executor's part with it, and 3.4 us where one op follows
+another of its type, so that all its code is in the caches: `launch_s`, `next_launch_s`. A copy costs 5 to 7 us
 (arXiv:2602.21548, section 5.2); `least_s` and `latency_s` are round figures.
 """
 
@@ -34,7 +34,8 @@ class Processor:
 
     `peak` maps a data type's name to FLOP/s, with "tensor_" before it where matrix units do it. `bandwidth` is in
     bytes/s, `memory` in bytes (0: not limited), `clock` in Hz. `least_s` is the shortest time of any kernel,
-    `launch_s` what an op that launches one takes on the host, `next_launch_s` one more launch. `capability` is a GPU's major compute capability, `sheet` its sheet.
+    `launch_s` what an op that launches one takes on the host, `next_launch_s` one more launch of the same op.
+    `capability` is a GPU's major compute capability, `sheet` its sheet.
     """
 
     name: str

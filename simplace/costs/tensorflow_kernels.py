@@ -14,10 +14,7 @@ from simplace.costs.cost_model import OpCall, Tensor
 from simplace.costs.op_work import is_binary, is_reduction
 
 _HALVES = frozenset(("float16", "bfloat16"))
-_SELECTS = frozenset(("Select", "SelectV2"))
-_FEW_COLUMNS = (
-    4096  # up to which a reduction along columns has a kernel of its own (kernels/reduction_gpu_kernels.cu.h)
-)
+_FEW_COLUMNS = 4096  # up to which columns are reduced by kernels of their own (kernels/reduction_gpu_kernels.cu.h)
 _COLUMN_RATE = 0.27
 _IMAGE_RATE = 0.8  # of what is repeated in four dimensions
 _TRANSPOSE_RATE = 0.6  # of an Einsum's operands, in four dimensions
@@ -54,7 +51,7 @@ def find_own_kernel(call: OpCall) -> OwnKernel | None:
     0.8
     >>> find_own_kernel(OpCall("m", "Mul", "GPU", {}, (image, image), (image,)))
     """
-    tensors = (*call.inputs, *call.outputs)
+    tensors = call.outputs if call.op == "Slice" else (*call.inputs, *call.outputs)
     elements = max((tensor.elements for tensor in tensors), default=0)
     if call.op in _KERNELS:
         rate, kernels = _KERNELS[call.op]

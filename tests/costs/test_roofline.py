@@ -15,7 +15,7 @@ def matmul(size: int, device: str, dtype: str = "float32") -> OpCall:
 def test_large_matmul_is_bound_by_arithmetic() -> None:
     cost = make_roofline("t4").kernel(matmul(4096, "GPU"))
     assert cost.device_s == pytest.approx(2e-6 + 2 * 4096**3 / 8.1e12)
-    assert cost.host_s == 5e-6
+    assert cost.host_s == 8e-6
 
 
 def test_add_is_bound_by_memory() -> None:

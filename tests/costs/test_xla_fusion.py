@@ -14,7 +14,7 @@ from simplace.analysis.time_sources import compare_errors
 from simplace.costs import cluster_ops
 from simplace.costs.cluster_cost import estimate_cluster
 from simplace.costs.cluster_ops import list_cluster_ops
-from simplace.costs.cost_model import KernelCost, OpCall
+from simplace.costs.cost_model import COMPILED, KernelCost, OpCall
 from simplace.costs.modelled_costs import make_modelled_costs
 from simplace.costs.op_work import make_tensor
 from simplace.costs.xla_fusion import OUTSIDE, ClusterOps, FusedKernel, FusibleOp, Ref, fuse_ops
@@ -159,8 +159,8 @@ def test_what_is_expensive_is_kept_and_what_is_cheap_computed_twice() -> None:
 def test_launches_of_small_kernels_are_waited_for() -> None:
     small = OpCall("a", "Neg", "GPU", {}, (make_tensor("float32", (8,), 4),), (make_tensor("float32", (8,), 4),))
     model = make_modelled_costs()
-    one = model.kernel(small)
-    assert one.device_s < one.host_s
+    one = model.kernel(replace(small, attrs={COMPILED: True}))
+    assert one.device_s < one.host_s < model.kernel(small).host_s
     cost = estimate_cluster([FusedKernel(small, (), ())] * 10, model)
     assert (cost.host_s, cost.device_s) == (one.host_s, pytest.approx(9 * one.host_s + one.device_s))
     assert estimate_cluster([], model) == KernelCost(0.0)
