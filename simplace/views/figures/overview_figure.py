@@ -19,6 +19,7 @@ from simplace.views.figures.device_parts import MOST_BOXES
 from simplace.views.figures.overview_title import write_message
 from simplace.views.figures.part_boxes import make_part_boxes
 from simplace.views.figures.placement_figure import (
+    BRIEF,
     draw_boxes,
     draw_devices,
     draw_nodes,
@@ -33,7 +34,6 @@ from viz import Edge, Figure, Node
 _EACH = 3  # boxes for each device: where there are fewer, even two devices that are alike are drawn as one
 _FEW = 16  # ops: so many are drawn one by one
 MOST = 40  # boxes of an overview
-_BRIEF = 20  # boxes: where so few are wanted, for a page with little room, boxes say no more than their name
 _LARGEST = 30  # doublings from 1 B to the bytes that the widest line stands for
 
 
@@ -69,7 +69,7 @@ def _choose_part_boxes(placed: Placed, limit: int) -> Alike:
     """Return the parts of a step on each device, in at most `limit` boxes, or one box a device where these are more."""
     drawn, fold = BoxPaths.of(placed.placement), count_fold(placed, limit, _EACH)
     for room in range(MOST_BOXES, 0, -1):
-        alike = _fold(placed, *_join_parts(drawn, room, limit <= _BRIEF), fold)
+        alike = _fold(placed, *_join_parts(drawn, room, limit <= BRIEF), fold)
         if len(alike.boxes) <= limit:
             break
     return alike
@@ -102,7 +102,7 @@ def _draw_parts(placed: Placed, alike: Alike, limit: int) -> Figure:
     bundles = _bundle_copies(placed, alike)
     undrawn = len(placed.step_copies) - sum(len(one.there) + len(one.back) for one in bundles)
     local = {(a, b): count for (a, b), count in found.data.items() if _is_local(alike, a, b)}
-    copies = _draw_bundles(bundles, alike, set(local), limit <= _BRIEF)
+    copies = _draw_bundles(bundles, alike, set(local), limit <= BRIEF)
     seen = {(int(one.source), int(one.target)) for one in copies if not (one.from_group or one.to_group)}
     data = without_implied(local, set(local) | seen)  # a path is to be seen: an edge of whole devices is none
     bars, arms = _draw_collectives(placed, alike)

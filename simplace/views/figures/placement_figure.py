@@ -24,6 +24,7 @@ _KINDS = ("data", "control")
 _BADGES = 3  # devices of a type from which on their nodes have badges: their colours are hard to tell apart
 _CONTROL_LIMIT = 12  # control edges drawn; more would hide the data
 _CLEAR = 8  # lines of copies between devices of one box each: of more the labels are brief
+BRIEF = 20  # boxes: where so few are wanted, for a page with little room, figures have few words
 _ROUTED = 160  # lines: more of them take long to route, and Graphviz lays the figure out in ranks
 
 
