@@ -128,8 +128,8 @@ def test_copies_between_two_devices_are_one_line_that_tells_both_ways(opened: Op
         ["CPU:0", "GPU:1", "2 copies, 512 B", "1 copy"],
     ]
     assert {there[0] + back[0] for _, _, there, back in lines} <= {"→←", "↓↑"}
-    heads = "[...document.querySelectorAll('svg .wire .edge.copy:not(.outward)')].map((line) => !!line.getAttribute('marker-start'))"
-    assert page.value(heads) == [True, True]
+    drawn = "[...document.querySelectorAll('svg .wire .edge.copy:not(.outward)')]"
+    assert page.value(f"{drawn}.map((line) => !!line.getAttribute('marker-start'))") == [True, True]
 
 
 def test_one_goes_into_a_scope_and_out_again(opened: Open) -> None:
