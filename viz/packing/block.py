@@ -12,7 +12,7 @@ from viz.shape import find_longest_paths
 
 ALONG, _ACROSS = 4, 3  # units between layers, and between boxes of a layer
 _BETWEEN = 5  # units between the columns into which layers are broken: lines run from the end of one to the next
-_FOLDED = 2  # layers that a column has at least
+FOLDED = 2  # layers that a column has at least
 _SWEEPS = 5
 
 Link = tuple[str, str]
@@ -68,7 +68,7 @@ def _stack_layers(
 
 def _fold_layers(layers: list[list[str]], sizes: Mapping[str, Size], folds: int) -> list[list[list[str]]]:
     """Return layers in at most `folds` columns of about one height, none of which has one layer only."""
-    count = min(folds, len(layers) // _FOLDED)
+    count = min(folds, len(layers) // FOLDED)
     if count <= 1:
         return [layers]
     depths = [max(sizes[name][1] for name in layer) + ALONG for layer in layers]

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from itertools import pairwise
 
+from viz.packing.block import FOLDED
 from viz.packing.grid import Size
 from viz.packing.parts import Arrangement, Parts
 from viz.packing.plans import Plan, list_plans
@@ -44,10 +45,16 @@ def pack_parts(
 
     is_quick = len(parts.wires) <= _MANY
     found = [(rate_arrangement(wiring.arrangement) * (1 + _weigh_lines(wiring)), i, wiring)
-             for i, plan in enumerate(sorted(list_plans(parts, is_tight), key=rate_plan)[: _TRIED if is_quick else 1])
+             for i, plan in enumerate(sorted(_list_folded(parts, is_tight), key=rate_plan)[: _TRIED if is_quick else 1])
              if (wiring := _wire(parts, plan, fit, rounded)) is not None]  # fmt: skip
     assert found, "with enough room each line has a way"
     return min(found, key=lambda one: one[:2])[2]
+
+
+def _list_folded(parts: Parts, is_tight: bool) -> list[Plan]:
+    """Return the plans without those that break layers into columns where none has so many."""
+    longest = max((len(device.nodes) for device in parts.devices), default=0)
+    return [plan for plan in list_plans(parts, is_tight) if plan.folds == 1 or longest >= plan.folds * FOLDED]
 
 
 def estimate_size(parts: Parts, rate: Callable[[Size], float], is_tight: bool = False) -> Size:
