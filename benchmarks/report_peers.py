@@ -172,13 +172,13 @@ def _wait_until_quiet(driver: int, began: float) -> float:
 
 
 def _processor_seconds(driver: int) -> float:
-    """Return the processor time of a process and of all that it has started, those that run now."""
+    """Return the processor time of a process and of all that it has started, those that have ended among them."""
     parents: dict[int, tuple[int, int]] = {}
     for entry in Path("/proc").iterdir():
         if entry.name.isdigit():
             with contextlib.suppress(FileNotFoundError, ProcessLookupError):
                 fields = (entry / "stat").read_text().rpartition(")")[2].split()
-                parents[int(entry.name)] = (int(fields[1]), int(fields[11]) + int(fields[12]))
+                parents[int(entry.name)] = (int(fields[1]), sum(map(int, fields[11:15])))
     family = {driver}
     grown = True
     while grown:

@@ -11,9 +11,10 @@ from viz.dot_pieces import (
     FONT,
     add_node,
     cluster_attributes,
-    describe_edge,
+    describe_edges,
     edge_attributes,
     frame_attributes,
+    halve_line,
     name_clusters,
     name_nodes,
     node_defaults,
@@ -56,11 +57,10 @@ def to_dot(figure: Figure, style: Style = SCREEN) -> str:
     _add_members(graph, figure, None, names, tags, style)
     if not figure.nodes and not figure.groups:  # Graphviz would leave the heading out
         graph.node("nothing", label=label([small("nothing to draw", style.faint_ink)]), shape="plain")
-    words = {node.id: node.label for node in figure.nodes}
     clusters = name_clusters(figure)
     homes = {node.id: f"cluster {clusters[node.group]}" for node in figure.nodes if node.group is not None}
-    for place, edge in enumerate(figure.edges):
-        _add_edge(graph, edge, names, homes, describe_edge(edge, words), tags.get(place), style)
+    for place, (edge, hovered) in enumerate(zip(figure.edges, describe_edges(figure), strict=True)):
+        _add_edge(graph, edge, names, homes, hovered, tags.get(place), style)
     samples = legend(figure, is_brief=style.enlarges) if figure.legend else ()
     if samples:
         add_legend(graph, figure, samples, names, style)
@@ -111,7 +111,7 @@ def _tags(figure: Figure) -> dict[int, _Tag]:
     the end whose device takes part in fewer transfers, so that tags do not crowd a device that feeds all others.
     """
     home = {node.id: node.group for node in figure.nodes}
-    words = {node.id: node.label for node in figure.nodes}
+    hovered = describe_edges(figure)
     crossing = Counter(
         home[end]
         for edge in figure.edges
@@ -122,9 +122,7 @@ def _tags(figure: Figure) -> dict[int, _Tag]:
     def tag(place: int, edge: Edge) -> _Tag:
         ends = (home[edge.target], home[edge.source])
         beside = min(ends, key=lambda group: crossing[group])  # the target where both ends cross as often
-        return _Tag(
-            f"edge {place + 1}", edge, describe_edge(edge, words), beside, ends[0] == ends[1], beside == ends[0]
-        )
+        return _Tag(f"edge {place + 1}", edge, hovered[place], beside, ends[0] == ends[1], beside == ends[0])
 
     return {place: tag(place, edge) for place, edge in enumerate(figure.edges) if edge.label}
 
@@ -143,7 +141,7 @@ def _surroundings(
     around = graphviz.Digraph(name=f"cluster around {name_clusters(figure)[group.id]}")
     around.attr(style="invis", margin="3", label="")
     around.subgraph(_cluster(figure, group, names, tags, style))
-    _add_tags(around, [tag for tag in tags.values() if tag.group == group.id and not tag.inside], style)
+    _add_tags(around, [tag for tag in tags.values() if tag.group == group.id and not tag.inside], figure, style)
     return around
 
 
@@ -177,12 +175,16 @@ def _add_members(
             bar = _measure_bar(figure, style) if node.kind == "collective" else {}
             badge = write_badge(group, style) if group and group.badge and node.kind != "copy" else ""
             add_node(graph, names[node.id], node, found, style, bar, badge)
-    _add_tags(graph, [tag for tag in tags.values() if tag.group == home and (tag.inside or home is None)], style)
+    own = [tag for tag in tags.values() if tag.group == home and (tag.inside or home is None)]
+    _add_tags(graph, own, figure, style)
 
 
-def _add_tags(graph: graphviz.Digraph, tags: list[_Tag], style: Style) -> None:
+def _add_tags(graph: graphviz.Digraph, tags: list[_Tag], figure: Figure, style: Style) -> None:
+    way = direction(figure, style)
     for tag in tags:
-        graph.node(tag.name, label=write_tag(tag.edge, style), tooltip=tag.hover, **tag_attributes(tag.edge, style))
+        graph.node(
+            tag.name, label=write_tag(tag.edge, style, way), tooltip=tag.hover, **tag_attributes(tag.edge, style)
+        )
 
 
 def _measure_bar(figure: Figure, style: Style) -> dict[str, str]:
@@ -209,5 +211,6 @@ def _add_edge(
         graph.edge(source, target, **(attributes | leaves | enters))
         return
     first, last = ("1", _TAG_WEIGHT) if tag.at_target else (_TAG_WEIGHT, "1")
-    graph.edge(source, tag.name, **(attributes | leaves | {"arrowhead": "none", "weight": first}))
-    graph.edge(tag.name, target, **(attributes | enters | {"weight": last}))
+    before, after = halve_line(attributes)
+    graph.edge(source, tag.name, **(before | leaves | {"weight": first}))
+    graph.edge(tag.name, target, **(after | enters | {"weight": last}))

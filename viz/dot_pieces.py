@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from typing import Literal
 
 import graphviz
 
@@ -13,6 +14,9 @@ from viz.palette import DeviceLook, look
 from viz.style import Style
 
 FONT = "DejaVu Sans"
+Way = Literal["down", "up", "right", "left"]
+_ARROWS: dict[Way, tuple[str, str]] = {"down": ("↓", "↑"), "up": ("↑", "↓"), "right": ("→", "←"), "left": ("←", "→")}
+_TITLE_LETTERS = 24  # of the title of a device with what is said below it: so few share a line where room is scarce
 _PLAIN_ID = re.compile(r"[A-Za-z0-9_./\-]{1,200}\Z")
 _PLAIN_GROUP_ID = re.compile(r"[A-Za-z0-9_./:\-]{1,200}\Z")
 
@@ -54,15 +58,39 @@ def tag_attributes(edge: Edge, style: Style) -> dict[str, str]:
     return bare | {"color": style.paper, "margin": "0.03,0", "height": "0.1"}
 
 
-def write_tag(edge: Edge, style: Style) -> str:
-    """Return the label of an edge, in lines."""
-    return label([small(text(part, SUBLABEL_LIMIT), style.ink) for part in edge.label.split(" · ")])
+def write_tag(edge: Edge, style: Style, way: Way = "down") -> str:
+    """Return the label of an edge, in lines; where it is drawn both ways, each line has an arrow of its own.
+
+    `way` is where the target lies, seen from the source. All arrows are as wide as each other.
+    """
+    if not edge.back:
+        return label([small(text(part, SUBLABEL_LIMIT), style.ink) for part in edge.label.split(" · ")])
+    lines = zip(_ARROWS[way], (edge.label, edge.back), strict=True)
+    return label(
+        [small(f"{arrow} {text(_join_line(what), SUBLABEL_LIMIT)}", style.ink) for arrow, what in lines], "left"
+    )
 
 
-def describe_edge(edge: Edge, words: dict[str, str]) -> str:
-    """Return what is shown when an edge is hovered; `words` are the labels of nodes, by id."""
-    many = f"{edge.count} tensors" if edge.count > 1 else ""
-    return hover(f"{words[edge.source]} → {words[edge.target]}", EDGE_MARKS[edge.kind].meaning, edge.label, many)
+def _join_line(what: str) -> str:
+    return what.replace(" · ", ", ")
+
+
+def describe_edges(figure: Figure) -> list[str]:
+    """Return what is shown when each edge is hovered: its ends, what its line means, what travels."""
+    titles = {group.id: group.title for group in figure.groups}
+    labels = {node.id: node.label for node in figure.nodes}
+    homes = {node.id: titles.get(node.group or "", node.label) for node in figure.nodes}
+
+    def describe(edge: Edge) -> str:
+        one = (homes if edge.from_group else labels)[edge.source]
+        other = (homes if edge.to_group else labels)[edge.target]
+        meaning, many = EDGE_MARKS[edge.kind].meaning, f"{edge.count} tensors" if edge.count > 1 else ""
+        if edge.back:
+            ways = f"{one} → {other}: {_join_line(edge.label)}; {other} → {one}: {_join_line(edge.back)}"
+            return hover(meaning, ways)
+        return hover(f"{one} → {other}", meaning, edge.label, many)
+
+    return [describe(edge) for edge in figure.edges]
 
 
 def add_node(
@@ -94,7 +122,8 @@ def _node_lines(node: Node, style: Style) -> list[str]:
     if node.kind == "scope" or (node.kind == "part" and node.count > 1):
         lines[0] += small(f" ({node.count})", style.faint_ink, 10)
     if node.sublabel:
-        lines.append(small(text(node.sublabel, SUBLABEL_LIMIT), style.faint_ink))
+        said = small(text(node.sublabel, SUBLABEL_LIMIT), style.faint_ink)
+        lines = [f"{lines[0]}  {said}"] if node.kind == "collective" else [*lines, said]
     if node.host_memory:
         lines.append(small("host memory", style.faint_ink))
     if node.requested:
@@ -108,8 +137,11 @@ def cluster_attributes(group: Group, style: Style) -> dict[str, str]:
     """Return the title and the look of a device."""
     found = look(group, style)
     lines = [bold(text(group.title)) + (f"  {write_badge(group, style)}" if group.badge else "")]
-    if group.subtitle:
-        lines.append(small(text(group.subtitle, SUBLABEL_LIMIT), style.faint_ink))
+    said = small(text(group.subtitle, SUBLABEL_LIMIT), style.faint_ink) if group.subtitle else ""
+    if said and style.enlarges and len(group.title + group.badge + group.subtitle) <= _TITLE_LETTERS:
+        lines[0] += f"  {said}"
+    elif said:
+        lines.append(said)
     return {
         "label": label(lines, "left"),
         "labeljust": "l",
@@ -139,7 +171,7 @@ def frame_attributes(title: str, style: Style) -> dict[str, str]:
 def edge_attributes(edge: Edge, style: Style, hovered: str) -> dict[str, str]:
     """Return the look of the line of an edge."""
     mark = EDGE_MARKS[edge.kind]
-    both = {"dir": "both", "arrowtail": mark.arrow} if edge.kind == "collective" else {}
+    both = {"dir": "both", "arrowtail": mark.arrow} if edge.kind == "collective" or edge.back else {}
     return {
         "style": mark.style,
         "color": mark.colour(style),
@@ -148,3 +180,10 @@ def edge_attributes(edge: Edge, style: Style, hovered: str) -> dict[str, str]:
         "tooltip": hovered,
         **both,
     }
+
+
+def halve_line(attributes: dict[str, str]) -> tuple[dict[str, str], dict[str, str]]:
+    """Return the looks of a line up to its label and from there on, each with the heads at its own end."""
+    rest = {key: value for key, value in attributes.items() if key not in ("dir", "arrowtail")}
+    tail = {"dir": "both", "arrowtail": attributes["arrowtail"]} if "arrowtail" in attributes else {}
+    return rest | {"arrowhead": "none"} | tail, rest

@@ -60,9 +60,10 @@ class Node:
 class Edge:
     """Describe an edge that stands for `count` tensors, control dependencies or copies between devices.
 
-    `label` is what travels, such as "float32 [256,512] · 512 KiB"; it is broken into lines at " · ". With `from_group`
-    the edge leaves the device of its source as a whole, with `to_group` it ends at that of its target. `share` is its
-    width between the thinnest (0) and the thickest (1) line, None where `count` decides.
+    `label` is what travels, such as "float32 [256,512] · 512 KiB"; it is broken into lines at " · ". `back` is what
+    travels from the target to the source on the same line, which then has a head at each end, "" for nothing. With
+    `from_group` the edge leaves the device of its source as a whole, with `to_group` it ends at that of its target.
+    `share` is its width between the thinnest (0) and the thickest (1) line, None where `count` decides.
     """
 
     source: str
@@ -73,6 +74,7 @@ class Edge:
     from_group: bool = False
     to_group: bool = False
     share: float | None = None
+    back: str = ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -87,7 +89,7 @@ class Figure:
 
     Raises:
         FigureError: an id is used twice, a node names an unknown group, an edge names an unknown node, a kind
-            or direction is not one of those listed, or a count is below 1.
+            or direction is not one of those listed, a count is below 1, or an edge tells only what travels back.
 
     >>> Figure("t", nodes=(Node("a", "a", group="GPU:0"),), groups=(Group("CPU:0", "CPU:0"),))
     Traceback (most recent call last):
@@ -136,6 +138,8 @@ def _check_edge(edge: Edge, nodes: Iterable[str]) -> None:
     name = f"edge {_quote(edge.source)} -> {_quote(edge.target)}"
     _check_choice(f"the kind of {name}", edge.kind, get_args(EdgeKind))
     _check_count(name, edge.count)
+    if edge.back and not edge.label:
+        raise FigureError(f"{name} says what travels back, {_quote(edge.back)}, and not what travels")
     for end in (edge.source, edge.target):
         if end not in nodes:
             raise FigureError(f"{name} needs a node {_quote(end)}; the figure's nodes: {_listed(nodes)}")

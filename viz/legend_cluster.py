@@ -106,6 +106,8 @@ def add_sample(
         changed="?" if sample.changed else "",
     )
     attributes = node_attributes(node, found, style) | {"fillcolor": style.paper}
+    if style.enlarges:
+        attributes["margin"] = "0.06,0.02"
     if not sample.requested:
         attributes["color"] = style.ink if sample.changed else style.faint_ink
     colour = style.warning_ink if sample.requested else style.ink

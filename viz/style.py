@@ -73,8 +73,8 @@ STYLES: Mapping[str, Style] = {
         has_heading=False,
     ),
     "slide": Style(
-        "slide", text=14.0, widths=(40 / 3,), height=7.5, enlarges=True, aspect=1.85, boxes=10, fewest=4, least=12.0,
-        lines=1, pad=6.0,
+        "slide", text=14.0, widths=(40 / 3,), height=7.5, enlarges=True, aspect=1.85, boxes=20, fewest=4, least=12.0,
+        lines=1, pad=4.0,
     ),
     "dark": Style(
         "dark", ink="#f4f4f4", faint_ink="#c9cdd2", warning_ink="#ffb38a", paper="#14171c", frame="#4b525c",

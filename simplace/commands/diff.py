@@ -65,7 +65,7 @@ def add(commands: Any) -> None:
 def _run_diff(options: argparse.Namespace) -> int:
     from simplace.costs.chosen_model import cost_model
 
-    output.check_figure(options.output)
+    figures.check_figure(options)
     output.check_writable(options.json)
     if options.costs != "none":
         cost_model(options.costs, options.gpu)  # refuses before anything runs

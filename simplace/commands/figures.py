@@ -5,10 +5,11 @@ from __future__ import annotations
 import argparse
 import sys
 from collections.abc import Callable, Sequence
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from simplace.commands import options as words
 from simplace.commands import output
+from simplace.errors import DrawingError
 from simplace.progress import show_progress
 
 if TYPE_CHECKING:
@@ -28,16 +29,42 @@ def add_figure(
     """
     group = parser.add_argument_group("figure")
     group.add_argument("-o", "--output", metavar="FILE", help=f"draw {what}: {', '.join(output.FIGURES)}")
-    group.add_argument("--figure", choices=figures, default=figures[0], help="what to draw (default: %(default)s)")
+    group.add_argument("--figure", action=_NotedOption, choices=figures, default=figures[0],
+                       help="what to draw (default: %(default)s)")  # fmt: skip
     if detail:
-        group.add_argument("--detail", dest="figure", action="store_const", const=detail,
+        group.add_argument("--detail", dest="figure", action=_NotedOption, nargs=0, const=detail,
                            help=f"draw ops, not parts of the program: short for --figure {detail}")  # fmt: skip
-    group.add_argument("--style", choices=STYLES, default=STYLES[0], help="sizes and colours for a screen, a column or "
-                       "page of print, a slide, or a dark page (default: %(default)s)")  # fmt: skip
+    group.add_argument("--style", action=_NotedOption, choices=STYLES, default=STYLES[0], help="sizes and colours for "
+                       "a screen, a column or page of print, a slide, or a dark page (default: "
+                       "%(default)s)")  # fmt: skip
     output.add_force(group)
     if has_boxes:
-        group.add_argument("--nodes", metavar="N", type=words.parse_positive, help="draw at most N boxes: name "
-                           "scopes, or parts of the program, collapse (default: depends on the style)")  # fmt: skip
+        group.add_argument("--nodes", action=_NotedOption, metavar="N", type=words.parse_positive, help="draw at most "
+                           "N boxes: name scopes, or parts of the program, collapse (default: depends on the "
+                           "style)")  # fmt: skip
+    parser.set_defaults(noted=())
+
+
+class _NotedOption(argparse.Action):
+    """Store the value of an option of figures, and note in `noted` that it was given."""
+
+    def __call__(
+        self,
+        parser: argparse.ArgumentParser,
+        namespace: argparse.Namespace,
+        values: Any,
+        option_string: str | None = None,
+    ) -> None:
+        setattr(namespace, self.dest, self.const if self.nargs == 0 else values)
+        namespace.noted = (*namespace.noted, option_string)
+
+
+def check_figure(options: argparse.Namespace) -> None:
+    """Raise `DrawingError` if the figure cannot be written, or if options of figures are given and none is drawn."""
+    if options.noted and not options.output:
+        flags = " and ".join(dict.fromkeys(options.noted))
+        raise DrawingError(f"{flags}: nothing is drawn without -o; add -o FILE, such as -o figure.svg")
+    output.check_figure(options.output)
 
 
 def choose_box_limit(options: argparse.Namespace) -> int:

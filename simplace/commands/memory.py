@@ -44,7 +44,7 @@ def _run_memory(options: argparse.Namespace) -> int:
     from simplace.costs.chosen_model import cost_model
     from simplace.views.text.memory_tables import write_memory
 
-    output.check_figure(options.output)
+    figures.check_figure(options)
     output.check_writable(options.json)
     cost_model("modelled", options.gpu, options.gpu_memory_fraction)  # refuses before anything runs
     with show_progress() as stage:

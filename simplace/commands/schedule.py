@@ -95,7 +95,7 @@ def _run_schedule(options: argparse.Namespace) -> int:
     from viz import to_text
 
     sizes = thread_counts(options.inter_op)
-    output.check_figure(options.output)
+    figures.check_figure(options)
     output.check_writable(options.trace)
     output.check_writable(options.json)
     if options.costs == "measured":

@@ -31,7 +31,7 @@ def add(commands: Any) -> None:
 def _run_show(options: argparse.Namespace) -> int:
     from simplace.graph.collector import paused_collector
 
-    output.check_figure(options.output)
+    figures.check_figure(options)
     output.check_writable(options.json)
     with paused_collector():  # while modules are imported, too
         from simplace.api import place
@@ -81,7 +81,9 @@ def _draw_placement(result: Result, options: argparse.Namespace) -> None:
     from simplace.views.figures.eager_figure import eager_figure
     from simplace.views.figures.placed_figures import FIGURES
 
-    if result.eager is not None and (options.figure == "eager" or result.works_eagerly):
+    if result.eager is not None and (
+        options.figure == "eager" or (result.works_eagerly and options.figure == "overview")
+    ):
         figures.write_figure(eager_figure(result, figures.choose_box_limit(options)), "the eager ops", options)
         return
     if options.figure == "eager":

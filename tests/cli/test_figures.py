@@ -69,3 +69,21 @@ def test_a_figure_of_eager_ops_where_none_ran(graph: str, tmp_path: Path, capsys
     said = f"simplace: {graph}: no eager op ran, so there are none to draw; leave out --figure eager\n"
     assert capsys.readouterr().err == said
     assert not (tmp_path / "f.svg").exists()
+
+
+@pytest.mark.parametrize(
+    ("words", "said"),
+    [
+        (["show", "--detail"], "--detail"),
+        (["show", "--nodes", "5", "--style", "paper"], "--nodes and --style"),
+        (["schedule", "--figure", "memory"], "--figure"),
+        (["memory", "--style", "slide"], "--style"),
+        (["diff", "--pin", "y=CPU", "--detail"], "--detail"),
+    ],
+)
+def test_options_of_figures_without_a_figure_are_an_error(
+    graph: str, words: list[str], said: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert main([words[0], graph, *words[1:]]) == 2
+    told = f"simplace: {said}: nothing is drawn without -o; add -o FILE, such as -o figure.svg\n"
+    assert capsys.readouterr() == ("", told)

@@ -118,17 +118,18 @@ def test_scopes_are_chains_and_hold_every_node_once(opened: Open, world: Callabl
     assert leaves == list(range(len(placement.graph) - 2))
 
 
-def test_copies_between_two_devices_are_one_line_with_their_bytes(opened: Open) -> None:
+def test_copies_between_two_devices_are_one_line_that_tells_both_ways(opened: Open) -> None:
     page = opened(worlds.towers())
     lines = page.value(
-        "graph.shown.edges.map((edge) => [graph.tree.label[edge.from], graph.tree.label[edge.to], edgeLabel(edge)])"
+        "graph.shown.edges.map((edge) => [graph.tree.label[edge.from], graph.tree.label[edge.to], ...edgeLines(edge)])"
     )
-    assert sorted(lines) == [
-        ["CPU:0", "GPU:0", "2 copies, 512 B"],
-        ["CPU:0", "GPU:1", "2 copies, 512 B"],
-        ["GPU:0", "CPU:0", "1 copy"],
-        ["GPU:1", "CPU:0", "1 copy"],
+    assert [[one, other, there[2:], back[2:]] for one, other, there, back in sorted(lines)] == [
+        ["CPU:0", "GPU:0", "2 copies, 512 B", "1 copy"],
+        ["CPU:0", "GPU:1", "2 copies, 512 B", "1 copy"],
     ]
+    assert {there[0] + back[0] for _, _, there, back in lines} <= {"→←", "↓↑"}
+    drawn = "[...document.querySelectorAll('svg .wire .edge.copy:not(.outward)')]"
+    assert page.value(f"{drawn}.map((line) => !!line.getAttribute('marker-start'))") == [True, True]
 
 
 def test_one_goes_into_a_scope_and_out_again(opened: Open) -> None:
@@ -270,7 +271,7 @@ THREE = """
   const edges = [[1, 2], [2, 1], [1, 3], [2, 3], [3, 2]].map(([from, to]) => (
     { from, to, count: 1, control: 0, copies: new Set([1, 2]), size: 4096, points: [] }));
   arrangePlaces(boxes, edges, [], 1.5);
-  return edges.map((edge) => [edge.points, edge.labelAt, textWidth(edgeLabel(edge), 12, 600) / 2 + 4]);"""
+  return edges.map((edge) => [edge.points, edge.labelAt, edgeTextWidth(edge) / 2 + 4]);"""
 
 
 def test_the_label_of_a_copy_stands_where_no_other_line_runs_down(opened: Open) -> None:

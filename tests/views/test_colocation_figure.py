@@ -31,7 +31,7 @@ def test_groups_alike_are_one_and_members_of_an_op_are_one() -> None:
     figure = colocation_figure(Placed(place(*variables(3))))
     assert figure.title == "3 colocation groups, the largest of 3 ops on GPU:0, tied by a resource edge each"
     assert [(group.title, group.subtitle) for group in figure.groups] == [
-        ("GPU:0: 3 groups of 3 nodes", "decided by v0: its request")
+        ("GPU:0: 3 groups of 3 ops", "decided by v0: its request")
     ]
     assert [one.label for one in figure.nodes] == ["v0", "ReadVariableOp ×2"]
     assert [(edge.kind, edge.label) for edge in figure.edges] == [("tie", "")]
@@ -69,7 +69,7 @@ def test_members_that_request_several_devices_share_a_box_where_there_is_no_room
 def test_without_a_group_all_devices_are_drawn_with_what_is_placed_for_itself() -> None:
     figure = colocation_figure(Placed(place(constant("a", (2,)), node("b", "Neg", "a"))))
     assert figure.title == "No op must share a device with another"
-    assert figure.caption.endswith("2 nodes, each for itself")
+    assert figure.caption.endswith("2 ops, each for itself")
     assert [one.label for one in figure.nodes] == ["Const", "Neg"]
     assert figure.edges == ()
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable
 from dataclasses import replace
 from itertools import pairwise
@@ -11,6 +12,7 @@ import pytest
 from simplace.placement.placement import Placement
 from simplace.program.program import ObservedRun, SessionRun
 from simplace.result import Placed
+from simplace.views.figures.drawing import draw_picture
 from simplace.views.figures.overview_figure import overview_figure
 from simplace.views.figures.placement_figure import placement_figure
 from tests.views import graphs
@@ -70,10 +72,10 @@ def test_a_training_step_has_the_parts_that_a_person_would_draw() -> None:
     assert figure.title == "Split over CPU:0 and GPU:0: 3 copies of unknown size per step"
 
 
-def test_in_few_boxes_parts_with_names_list_no_ops() -> None:
+def test_in_few_boxes_parts_say_no_more_than_their_names() -> None:
     figure = draw(step("/gpu:0", "/cpu:0"), limit=5)
     assert titles(figure) == [
-        "dense/kernel (1) variable",
+        "dense/kernel (1) ",
         "dense (3) ",
         "loss (2) ",
         "gradients (11) ",
@@ -81,18 +83,36 @@ def test_in_few_boxes_parts_with_names_list_no_ops() -> None:
     ]
 
 
-def test_all_copies_from_one_device_to_another_are_one_edge() -> None:
+def test_all_copies_between_two_devices_are_one_edge_that_tells_both_ways() -> None:
     figure = draw(step("/gpu:0", "/cpu:0"))
-    ends = {box.id: box.label for box in figure.nodes}
-    assert [(ends[e.source], ends[e.target], e.count) for e in figure.edges if e.kind == "copy"] == [
-        ("dense/kernel", "dense", 1), ("gradients", "update: sgd", 2),
-    ]  # fmt: skip
+    (edge,) = [edge for edge in figure.edges if edge.kind == "copy"]
+    device = {box.id: box.group for box in figure.nodes}
+    assert [device[end][-5:] for end in (edge.source, edge.target)] == ["CPU:0", "GPU:0"]
+    assert (edge.from_group, edge.to_group, edge.count) == (True, True, 3)
+    assert (edge.label, edge.back) == ("float32 [?] · unknown size", "2 × float32 [?] · unknown size")
+
+
+@pytest.mark.parametrize("file", ["x.svg", "x.dot"])
+def test_a_label_that_tells_both_ways_has_an_arrow_for_each(file: str) -> None:
+    text = draw_picture(draw(step("/gpu:0", "/cpu:0")), file).decode()
+    assert re.findall(r"[↓↑] [^<\n]*", text) == ["↓ float32 [?], unknown size", "↑ 2 × float32 [?], unknown size"]
 
 
 def layer(name: str, device: str, source: str) -> list[str]:
     chain = [f"{name}/Mul", *(f"{name}/Neg_{i}" for i in range(6))]
     negations = (node(own, "Neg", before, device=device) for before, own in pairwise(chain))
     return [node(f"{name}/Mul", "Mul", source, source, device=device), *negations]
+
+
+def test_copies_that_go_one_way_join_the_boxes_that_send_and_read_all_of_them() -> None:
+    lines = [*layer("first", "/gpu:0", "x"), *layer("second", "/gpu:1", "first/Neg_5")]
+    lines += layer("third", "/gpu:1", "second/Neg_5")
+    figure = draw(place(constant("x", (4,), "/gpu:0"), *lines))
+    label = {box.id: box.label for box in figure.nodes}
+    copies = [edge for edge in figure.edges if edge.kind == "copy"]
+    assert [(label[edge.source], label[edge.target], edge.from_group, edge.to_group, edge.back) for edge in copies] == [
+        ("first", "second", False, False, ""),
+    ]  # fmt: skip
 
 
 def test_what_flows_within_a_device_is_drawn_unless_a_drawn_path_implies_it() -> None:
@@ -113,8 +133,7 @@ def test_what_flows_within_a_device_is_drawn_unless_a_drawn_path_implies_it() ->
     labels = {box.id: box.label for box in figure.nodes}
     drawn = [(labels[edge.source], labels[edge.target], edge.kind, edge.from_group) for edge in figure.edges]
     assert drawn == [
-        ("first", "second", "copy", True),  # with that to the gradients, so that no path by way of GPU:0 is seen
-        ("second", "third", "copy", False),
+        ("first", "second", "copy", True),  # both ways, so that no path by way of GPU:0 is seen
         ("second", "gradients", "data", False),
         ("third", "loss", "data", False),
     ]
@@ -185,13 +204,16 @@ def test_gpus_of_a_task_are_one_but_for_the_one_that_passes_on_what_all_of_them_
     name = {group.id: f"{group.frame[:6]} {group.title}" for group in figure.groups}
     at = {box.id: name[box.group] for box in figure.nodes}
     assert list(name.values()) == ["task 0 CPU:0", "task 0 GPU:0 … GPU:3", "task 1 GPU:0", "task 1 GPU:1 … GPU:3"]
-    assert {f"{at[e.source]} -> {at[e.target]}: {e.label}" for e in figure.edges if e.kind == "copy"} == {
-        "task 0 CPU:0 -> task 0 GPU:0 … GPU:3: 4 × float32 [16,1] · 256 B",
-        "task 0 CPU:0 -> task 1 GPU:0: float32 [16,1] · 64 B",
-        "task 1 GPU:0 -> task 1 GPU:1 … GPU:3: 3 × float32 [16,1] · 192 B",
-        "task 0 GPU:0 … GPU:3 -> task 0 CPU:0: 4 × float32 [?] · unknown size",
-        "task 1 GPU:0 -> task 0 CPU:0: float32 [?] · unknown size",
-        "task 1 GPU:1 … GPU:3 -> task 0 CPU:0: 3 × float32 [?] · unknown size",
+    told = {
+        f"{at[e.source]} -> {at[e.target]}: {e.label}{e.back and f', back {e.back}'}"
+        for e in figure.edges
+        if e.kind == "copy"
+    }
+    assert told == {
+        "task 0 CPU:0 -> task 0 GPU:0 … GPU:3: 4 copies · 256 B, back 4 copies · unknown size",
+        "task 0 CPU:0 -> task 1 GPU:0: float32 [16,1] · 64 B, back float32 [?] · unknown size",
+        "task 1 GPU:0 -> task 1 GPU:1 … GPU:3: 3 copies · 192 B",
+        "task 1 GPU:1 … GPU:3 -> task 0 CPU:0: 3 copies · unknown size",
     }
     assert len(figure.nodes) <= limit
 

@@ -34,6 +34,10 @@ def test_accepts_figure_without_parts() -> None:
         ({"groups": (Group("a", "a"), Group("a", "b"))}, "two groups have the id 'a'; ids must differ"),
         ({"nodes": (Node("a", "a", count=0),)}, "node 'a' has count 0; a count is 1 or more"),
         (
+            {"nodes": (Node("a", "a"),), "edges": (Edge("a", "a", back="8 B"),)},
+            "edge 'a' -> 'a' says what travels back, '8 B', and not what travels",
+        ),
+        (
             {"nodes": tuple(Node(f"n{i:02}", "") for i in range(20)), "edges": (Edge("x", "n00"),)},
             "edge 'x' -> 'n00' needs a node 'x'; the figure's nodes: "
             "n00, n01, n02, n03, n04, n05, n06, n07, n08, n09, n10, n11 and 8 more",

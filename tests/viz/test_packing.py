@@ -29,7 +29,7 @@ def parts(draw: st.DrawFn) -> Parts:
     devices = []
     tasks = draw(st.sampled_from(("", "ab")))
     for i in range(draw(st.integers(1, 4))):
-        nodes = {f"{i}.{k}": draw(SIZES) for k in range(draw(st.integers(1, 4)))}
+        nodes = {f"{i}.{k}": draw(SIZES) for k in range(draw(st.integers(1, 6)))}
         devices.append(Device(f"d{i}", (9, 5), nodes, tasks and tasks[min(i, 1)]))
     names = [node for device in devices for node in device.nodes]
     home = {node: device.id for device in devices for node in device.nodes}
@@ -40,6 +40,8 @@ def parts(draw: st.DrawFn) -> Parts:
             wires.append(Wire(one, other, (12, 6), draw(st.booleans()), draw(st.booleans())))
         elif one < other:
             wires.append(Wire(one, other))
+    if draw(st.booleans()):
+        wires += [Wire(*pair) for device in devices for pair in pairwise(device.nodes)]
     bars = {"bar": (20, 6)} if draw(st.booleans()) else {}
     wires += [Wire(names[0], "bar")] if bars else []
     frames = {device.frame: (20, 3) for device in devices if device.frame}
@@ -50,8 +52,8 @@ def rate(size: Size) -> float:
     return float(size[0] * size[1])
 
 
-def pack(made: Parts) -> Wiring:
-    return pack_parts(made, rate, lambda _: (0, 0))
+def pack(made: Parts, is_tight: bool = False) -> Wiring:
+    return pack_parts(made, rate, lambda _: (0, 0), is_tight=is_tight)
 
 
 def run_along(path: list[Point]) -> set[Point]:
@@ -72,9 +74,9 @@ def ends_of(made: Parts, wiring: Wiring, key: tuple[int, int]) -> list[Rect]:
 
 
 @settings(max_examples=12, deadline=None)
-@given(parts())
-def test_nothing_overlaps_and_each_box_is_in_its_device(made: Parts) -> None:
-    found = pack(made).arrangement
+@given(parts(), st.booleans())
+def test_nothing_overlaps_and_each_box_is_in_its_device(made: Parts, is_tight: bool) -> None:
+    found = pack(made, is_tight).arrangement
     for one, other in combinations(found.solid, 2):
         assert not one.overlaps(other)
     for one, other in combinations([*found.devices.values(), *found.tags.values()], 2):
@@ -89,9 +91,9 @@ def test_nothing_overlaps_and_each_box_is_in_its_device(made: Parts) -> None:
 
 
 @settings(max_examples=12, deadline=None)
-@given(parts())
-def test_no_line_runs_through_a_title_a_box_a_label_or_another_device(made: Parts) -> None:
-    wiring = pack(made)
+@given(parts(), st.booleans())
+def test_no_line_runs_through_a_title_a_box_a_label_or_another_device(made: Parts, is_tight: bool) -> None:
+    wiring = pack(made, is_tight)
     found, home = wiring.arrangement, made.home
     assert {place for place, _ in wiring.lines} == set(range(len(made.wires)))
     for key, path in wiring.lines.items():
@@ -115,7 +117,7 @@ def test_devices_stand_in_their_order_row_by_row(made: Parts) -> None:
 @settings(max_examples=30, deadline=None)
 @given(parts())
 def test_devices_fill_the_size_that_is_wished(made: Parts) -> None:
-    for plan in list_plans(made):
+    for plan in list_plans(made, is_tight=True):
         wide, high = RowLayout(made, plan).measure()
         filled = RowLayout(made, plan).place((wide + 20, high + 20)).size
         assert (filled[0], high + 20 - filled[1] in range(len(plan.rows))) == (wide + 20, True)
@@ -137,6 +139,23 @@ def test_a_chain_is_straight() -> None:
     block = lay_out_block({"a": (10, 4), "b": (20, 4), "c": (14, 4)}, [("a", "b"), ("b", "c")], down=True)
     assert {rect.middle[0] for rect in block.rects.values()} == {10.0}
     assert [block.rects[name].top for name in "abc"] == [0, 8, 16]
+
+
+@pytest.mark.parametrize(
+    ("down", "places"), [(True, [(0, 0), (0, 8), (15, 0), (15, 8)]), (False, [(0, 0), (14, 0), (0, 9), (14, 9)])]
+)
+def test_a_long_chain_is_broken_into_columns_that_go_down_or_lines_that_go_right(
+    down: bool, places: list[Point]
+) -> None:
+    block = lay_out_block(dict.fromkeys("abcd", (10, 4)), list(pairwise("abcd")), down, folds=2)
+    assert [(block.rects[name].left, block.rects[name].top) for name in "abcd"] == places
+
+
+def test_boxes_so_near_that_their_stubs_would_overlap_are_joined_by_a_straight_line() -> None:
+    one, other = Rect(5, 20, 15, 26), Rect(18, 10, 40, 40)
+    maze = Maze(60, 50, [one, other], [])
+    path = maze.route(list_ports(one), list_ports(other, off_middle=0.05), frozenset({OUTSIDE}))
+    assert path == [(15, 23), (18, 23)]
 
 
 def test_what_reads_nothing_stands_before_its_first_reader() -> None:

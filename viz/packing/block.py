@@ -10,7 +10,9 @@ from statistics import fmean, median
 from viz.packing.grid import Rect, Size, span
 from viz.shape import find_longest_paths
 
-_ALONG, _ACROSS = 4, 3  # units between layers, and between boxes of a layer
+ALONG, _ACROSS = 4, 3  # units between layers, and between boxes of a layer
+_BETWEEN = 5  # units between the columns into which layers are broken: lines run from the end of one to the next
+FOLDED = 2  # layers that a column has at least
 _SWEEPS = 5
 
 Link = tuple[str, str]
@@ -24,27 +26,58 @@ class Block:
     size: Size
 
 
-def lay_out_block(sizes: Mapping[str, Size], links: Sequence[Link], down: bool, room: int = 0) -> Block:
+def lay_out_block(
+    sizes: Mapping[str, Size], links: Sequence[Link], down: bool, room: int = 0, folds: int = 1, along: int = ALONG
+) -> Block:
     """Return the boxes in layers that follow each other downwards, or to the right.
 
     A layer holds what has longest paths of one length to it; what reads nothing stands just before its first reader.
-    `room` are units to add between boxes, for lines to pass.
+    `along` are units between layers, `room` those to add between boxes for lines to pass. Many layers are broken, as a
+    text is, into `folds` columns that go down, or lines that go right.
     """
     if not sizes:
         return Block({}, (0, 0))
     turned = {name: size if down else (size[1], size[0]) for name, size in sizes.items()}
     layers = _order_layers(_fill_layers(turned, links), links)
-    across = _align(layers, turned, links, _ACROSS + room)
+    rects: dict[str, Rect] = {}
+    start = 0
+    for some in _fold_layers(layers, turned, folds):
+        column = _stack_layers(some, turned, links, room, along + room)
+        first = min(rect.left for rect in column.values())
+        rects |= {name: rect.moved(start - first, 0) for name, rect in column.items()}
+        start = max(rect.right for rect in rects.values()) + _BETWEEN + room
+    placed = {name: _turn(rects[name], down) for name in sizes}
+    return Block(placed, span(list(placed.values())).size)
+
+
+def _stack_layers(
+    layers: list[list[str]], sizes: Mapping[str, Size], links: Sequence[Link], room: int, along: int
+) -> dict[str, Rect]:
+    """Return the boxes of layers, each layer below the one before."""
+    names = {name for layer in layers for name in layer}
+    across = _align(layers, sizes, [link for link in links if names.issuperset(link)], _ACROSS + room)
     rects, at = {}, 0
     for layer in layers:
-        depth = max(turned[name][1] for name in layer)
+        depth = max(sizes[name][1] for name in layer)
         for name in layer:
-            wide, high = turned[name]
+            wide, high = sizes[name]
             rects[name] = Rect.at(across[name], at + (depth - high) // 2, (wide, high))
-        at += depth + _ALONG + room
-    first = min(rect.left for rect in rects.values())
-    placed = {name: _turn(rects[name].moved(-first, 0), down) for name in sizes}
-    return Block(placed, span(list(placed.values())).size)
+        at += depth + along
+    return rects
+
+
+def _fold_layers(layers: list[list[str]], sizes: Mapping[str, Size], folds: int) -> list[list[list[str]]]:
+    """Return layers in at most `folds` columns of about one height, none of which has one layer only."""
+    count = min(folds, len(layers) // FOLDED)
+    if count <= 1:
+        return [layers]
+    depths = [max(sizes[name][1] for name in layer) + ALONG for layer in layers]
+    columns: list[list[list[str]]] = [[] for _ in range(count)]
+    before = 0
+    for layer, depth in zip(layers, depths, strict=True):
+        columns[min(int((before + depth / 2) * count / sum(depths)), count - 1)].append(layer)
+        before += depth
+    return [column for column in columns if column]
 
 
 def _turn(rect: Rect, down: bool) -> Rect:
@@ -63,7 +96,7 @@ def _fill_layers(sizes: Mapping[str, Size], links: Sequence[Link]) -> list[list[
         if name not in reads:
             depth[name] = max(min(readers[name]) - 1, 0)
     alone = [name for name in sizes if name not in linked]
-    wide = sum(sizes[name][0] + _ACROSS for name in alone) * sum(sizes[name][1] + _ALONG for name in alone)
+    wide = sum(sizes[name][0] + _ACROSS for name in alone) * sum(sizes[name][1] + ALONG for name in alone)
     count = max(max(depth.values(), default=-1) + 1, math.ceil(math.sqrt(wide) / max(wide, 1)), _count_rows(alone))
     layers: list[list[str]] = [[] for _ in range(count)]
     for name in (name for name in sizes if name in depth):

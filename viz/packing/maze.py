@@ -142,7 +142,8 @@ class Maze:
         ]
         heapify(queue)
         came: dict[_State, _State] = {}
-        best, found, serial = float("inf"), None, len(queue)
+        best, straight = self._find_straight(starts, goals, free)
+        found, serial = None, len(queue)
         while queue:
             guess, _, cost, state, before = heappop(queue)
             if guess >= best:
@@ -162,7 +163,28 @@ class Maze:
                     serial += 1
                     x, y = across[to % wide], down[to // wide]
                     heappush(queue, (more + x + y + (_BEND if x and y else 0), serial, more, 4 * to + turned, state))
-        return None if found is None else self._trace(*found, came, entries)
+        return straight if found is None else self._trace(*found, came, entries)
+
+    def _find_straight(
+        self, starts: Sequence[Port], goals: Sequence[Port], free: bytearray
+    ) -> tuple[float, list[Point] | None]:
+        """Return the cheapest straight way, with its cost, between ports so near that their stubs would overlap."""
+        facing = {(port.at, port.way): port for port in goals}
+        best, found = float("inf"), None
+        for port in starts:
+            (x, y), (across, down) = port.at, _STEPS[port.way]
+            points: list[int] = []
+            for k in range(1, 2 * _STUB + 1):
+                end = x + k * across, y + k * down
+                goal = facing.get((end, _BACK[port.way]))
+                if goal is not None and len(points) >= _STUB:
+                    cost = port.cost + goal.cost + sum(self._step_cost[port.way >> 1][at] for at in points)
+                    best, found = min((best, found), (cost, [port.at, end]), key=lambda one: one[0])
+                at = end[0] + self._wide * end[1]
+                if not (0 <= at < len(free) and free[at]):
+                    break
+                points.append(at)
+        return best, found
 
     def _find_free(self, rooms: frozenset[int]) -> bytearray:
         """Return which points a line between these rooms may use."""

@@ -14,10 +14,11 @@ from viz.packing.wiring import Wiring
 from viz.style import Style, fitted
 
 _LEAST = 240.0  # points: a drawing is no narrower, for its heading
-_GAP = 12.0  # points between heading, devices and legend
-_SAMPLE_GAP, _LEGEND_PAD = 10.0, 5.0
+_GAP = 7.0  # points between heading, devices and legend
+_SAMPLE_GAP, _LEGEND_PAD = 10.0, 3.0
 _SMALL_TEXT = 12  # the power by which text that is smaller than wanted counts
 _LARGE_TEXT = 0.5  # the power by which text that is larger than it must be counts, where a page is filled
+_SPARE = 1.02  # by so much text is to be larger than it must be: lines may need more room than is estimated
 _ASPECT = 0.5  # how much a shape other than that of the page counts, where the page has no size
 
 
@@ -53,13 +54,13 @@ def _pack(measured: MeasuredParts, style: Style, rounded: frozenset[str]) -> tup
         room = max(high - _measure_height(measured, wide), 0)
         return int(wide / UNIT + 0.01) if wide > size[0] * UNIT else 0, int(room / UNIT + 0.01)
 
-    wiring = pack_parts(measured.parts, lambda size: _rate(measured, style, size), fit, rounded)
+    wiring = pack_parts(measured.parts, lambda size: _rate(measured, style, size), fit, rounded, bool(style.widths))
     return wiring, _pick_page(measured, style, wiring.arrangement.size)[0]
 
 
 def estimate_scale(measured: MeasuredParts, style: Style) -> float:
     """Return about by what a figure is scaled on its page, without routing its lines."""
-    size = estimate_size(measured.parts, lambda size: _rate(measured, style, size))
+    size = estimate_size(measured.parts, lambda size: _rate(measured, style, size), bool(style.widths))
     width = _pick_page(measured, style, size)[0]
     height = _measure_height(measured, width) + size[1] * UNIT
     return fitted(style, width + 2 * style.pad, height + 2 * style.pad)
@@ -89,7 +90,7 @@ def _rate(measured: MeasuredParts, style: Style, size: Size) -> float:
         return width * height * (1 + _ASPECT * abs(math.log(width / height / style.aspect)))
     scale = fitted(style, width, height) / style.scale
     if style.enlarges:
-        too_small = max(style.legible / scale, 1.0)
+        too_small = max(_SPARE * style.legible / scale, 1.0)
         return float(too_small**_SMALL_TEXT / scale**_LARGE_TEXT)
     return width * height / scale**_SMALL_TEXT
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from itertools import pairwise
 
+from viz.packing.block import FOLDED
 from viz.packing.grid import Size
 from viz.packing.parts import Arrangement, Parts
 from viz.packing.plans import Plan, list_plans
@@ -26,11 +27,13 @@ def pack_parts(
     rate: Callable[[Size], float],
     fit: Callable[[Size], Size],
     rounded: frozenset[str] = frozenset(),
+    is_tight: bool = False,
 ) -> Wiring:
     """Return the layout of a figure, all sizes in units.
 
     `rate` says how bad a size is, and `fit` how large a drawing is to be made that needs a size at least, 0 for any. Of
-    the best rated plans it is the one with the shortest lines and the fewest corners.
+    the best rated plans it is the one with the shortest lines and the fewest corners. Where it `is_tight`,
+    for a page of a given size, boxes are nearer to each other, and those of a device may be broken into columns.
     """
 
     def rate_arrangement(found: Arrangement) -> float:
@@ -42,15 +45,21 @@ def pack_parts(
 
     is_quick = len(parts.wires) <= _MANY
     found = [(rate_arrangement(wiring.arrangement) * (1 + _weigh_lines(wiring)), i, wiring)
-             for i, plan in enumerate(sorted(list_plans(parts), key=rate_plan)[: _TRIED if is_quick else 1])
+             for i, plan in enumerate(sorted(_list_folded(parts, is_tight), key=rate_plan)[: _TRIED if is_quick else 1])
              if (wiring := _wire(parts, plan, fit, rounded)) is not None]  # fmt: skip
     assert found, "with enough room each line has a way"
     return min(found, key=lambda one: one[:2])[2]
 
 
-def estimate_size(parts: Parts, rate: Callable[[Size], float]) -> Size:
+def _list_folded(parts: Parts, is_tight: bool) -> list[Plan]:
+    """Return the plans without those that break layers into columns where none has so many."""
+    longest = max((len(device.nodes) for device in parts.devices), default=0)
+    return [plan for plan in list_plans(parts, is_tight) if plan.folds == 1 or longest >= plan.folds * FOLDED]
+
+
+def estimate_size(parts: Parts, rate: Callable[[Size], float], is_tight: bool = False) -> Size:
     """Return about how large the layout of a figure is: that of the best rated plan, with room for lines around it."""
-    sizes = [RowLayout(parts, plan).measure() for plan in list_plans(parts)]
+    sizes = [RowLayout(parts, plan).measure() for plan in list_plans(parts, is_tight)]
     around = 2 * _LINES_AROUND if len(parts.devices) > 1 else 0
     return min(((wide + around, high + around) for wide, high in sizes), key=rate)
 

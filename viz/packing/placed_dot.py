@@ -9,11 +9,13 @@ import graphviz
 
 from viz.dot_pieces import (
     FONT,
+    Way,
     add_node,
     cluster_attributes,
-    describe_edge,
+    describe_edges,
     edge_attributes,
     frame_attributes,
+    halve_line,
     name_clusters,
     name_nodes,
     node_defaults,
@@ -21,7 +23,7 @@ from viz.dot_pieces import (
     write_badge,
     write_tag,
 )
-from viz.figure import Figure
+from viz.figure import Edge, Figure
 from viz.labels import enlarge_small, label, small
 from viz.legend import legend
 from viz.legend_cluster import add_sample
@@ -137,9 +139,7 @@ class _Writer:
 
     def _add_edges(self) -> None:
         names = name_nodes(self.figure)
-        words = {node.id: node.label for node in self.figure.nodes}
-        for place, edge in enumerate(self.figure.edges):
-            hovered = describe_edge(edge, words)
+        for place, (edge, hovered) in enumerate(zip(self.figure.edges, describe_edges(self.figure), strict=True)):
             attributes = edge_attributes(edge, self.style, hovered)
             attributes["arrowsize"] = f"{_size_arrow(line_width(edge)):.2f}"
             if not edge.label:
@@ -147,11 +147,22 @@ class _Writer:
                 continue
             tag = f"edge {place + 1}"
             box = self._node_place(self._box(self.found.tags[place]))
-            self.graph.node(
-                tag, label=write_tag(edge, self.style), tooltip=hovered, **(tag_attributes(edge, self.style) | box)
-            )
-            self._add_line(names[edge.source], tag, (place, 0), attributes | {"arrowhead": "none"})
-            self._add_line(tag, names[edge.target], (place, 1), attributes)
+            said = write_tag(edge, self.style, self._find_way(edge) if edge.back else "down")
+            self.graph.node(tag, label=said, tooltip=hovered, **(tag_attributes(edge, self.style) | box))
+            before, after = halve_line(attributes)
+            self._add_line(names[edge.source], tag, (place, 0), before)
+            self._add_line(tag, names[edge.target], (place, 1), after)
+
+    def _find_way(self, edge: Edge) -> Way:
+        """Return where the target of an edge lies, seen from its source: beside it only where it is in the same row."""
+        one, other = (self._find_end(*end) for end in ((edge.source, edge.from_group), (edge.target, edge.to_group)))
+        if one.bottom < other.top or other.bottom < one.top:
+            return "down" if one.bottom < other.top else "up"
+        return "right" if one.middle[0] <= other.middle[0] else "left"
+
+    def _find_end(self, node: str, is_device: bool) -> Rect:
+        home = next(one.group for one in self.figure.nodes if one.id == node)
+        return self.found.devices[home] if is_device and home is not None else self.found.nodes[node]
 
     def _add_line(self, source: str, target: str, key: tuple[int, int], attributes: dict[str, str]) -> None:
         """Add a line along its corners; a head takes the end of it."""

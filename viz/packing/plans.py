@@ -9,6 +9,7 @@ from itertools import pairwise, product
 
 from viz.packing.parts import Parts
 
+_FOLDS = (1, 2, 3)  # columns into which layers are broken
 _TURNED_ROWS = 3  # rows of devices: of so many, each may have a direction of its own
 
 
@@ -16,16 +17,23 @@ _TURNED_ROWS = 3  # rows of devices: of so many, each may have a direction of it
 class Plan:
     """Choose a layout: the devices of each row, and whether the boxes of a row follow each other downwards.
 
-    `widens` says that rows may become wider, so that all tags between two of them are in one strip.
+    `widens` says that rows may become wider, so that all tags between two of them are in one strip. Where boxes of a
+    device follow each other in many layers, these are broken into `folds` columns or lines. A plan that `is_tight` has
+    less room between layers.
     """
 
     rows: tuple[tuple[int, ...], ...]
     down: tuple[bool, ...]
     widens: bool = False
+    folds: int = 1
+    is_tight: bool = False
 
 
-def list_plans(parts: Parts) -> Iterator[Plan]:
-    """Yield ways to lay out devices in rows of about one length, or so but for the first in a row of its own."""
+def list_plans(parts: Parts, is_tight: bool = False) -> Iterator[Plan]:
+    """Yield ways to lay out devices in rows of about one length, or so but for the first in a row of its own.
+
+    Where it `is_tight` each is tried with layers broken into columns, too.
+    """
     count = len(parts.devices)
     shapes = dict.fromkeys(_cut(0, count, rows) for rows in range(1, count + 1))
     shapes |= dict.fromkeys(((0,), *_cut(1, count, rows)) for rows in range(1, count))
@@ -34,7 +42,12 @@ def list_plans(parts: Parts) -> Iterator[Plan]:
             continue
         one = [(True,) * len(rows), (False,) * len(rows)]
         turned = list(product((True, False), repeat=len(rows)) if len(rows) <= _TURNED_ROWS else one)
-        yield from (Plan(rows, down, widens) for widens in (False, True)[: len(rows)] for down in turned)
+        yield from (
+            Plan(rows, down, widens, folds, is_tight)
+            for folds in (_FOLDS if is_tight else (1,))
+            for widens in (False, True)[: len(rows)]
+            for down in turned
+        )
 
 
 def _cut(first: int, count: int, rows: int) -> tuple[tuple[int, ...], ...]:

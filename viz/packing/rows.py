@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 from itertools import pairwise
 from typing import Literal
 
-from viz.packing.block import Block, lay_out_block
+from viz.packing.block import ALONG, Block, Link, lay_out_block
 from viz.packing.grid import Rect, Size
 from viz.packing.parts import Arrangement, Device, Parts
 from viz.packing.plans import Plan
@@ -50,10 +50,14 @@ class RowLayout:
                 local[one].append((wire.source, wire.target))
         self.row_of = {i: r for r, row in enumerate(plan.rows) for i in row}
         self.cells = [
-            _Cell(device, lay_out_block(boxes[device.id], local[device.id], plan.down[self.row_of[i]], room // 2))
+            _Cell(device, self._lay_out(boxes[device.id], local[device.id], plan.down[self.row_of[i]]))
             for i, device in enumerate(parts.devices)
         ]
         self._share_tags()
+
+    def _lay_out(self, boxes: Mapping[str, Size], links: Sequence[Link], down: bool) -> Block:
+        along = ALONG - self.plan.is_tight
+        return lay_out_block(boxes, links, down, self.room // 2, self.plan.folds, along)
 
     def _share_tags(self) -> None:
         """Assign each tag to the device that takes part in fewer transfers (else the later), where the other one is."""

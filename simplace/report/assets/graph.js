@@ -391,7 +391,8 @@ class GraphView {
     const points = edge.points.map(({ x, y }) => ({ x: x + left, y: y + top }));
     const isCopy = edge.copies.size > 0;
     const classes = ["edge", isCopy && "copy", edge.control === edge.count && "control", isPort && "outward"].filter(Boolean);
-    const head = isPort && edge.to === "out" ? {} : { "marker-end": `url(#${isCopy ? "arrow-copy" : "arrow"})` };
+    const mark = `url(#${isCopy ? "arrow-copy" : "arrow"})`;
+    const head = isPort && edge.to === "out" ? {} : { "marker-end": mark, ...(edge.ways && { "marker-start": mark }) };
     const title = `${plural(edge.count, "edge")}${edge.control ? `, ${edge.control} of them control` : ""}${isCopy ? `; ${plural(edge.copies.size, "copy")} between devices, ${bytes(edge.size)}. Click to follow.` : ""}`;
     const d = edge.isStraight ? polyline(points) : curve(points);
     const line = draw("path", { class: classes.join(" "), d, "stroke-width": lineWidth(edge), ...head }, draw("title", {}, title));

@@ -61,8 +61,9 @@ class Layout {
   /** Lay out devices: an overview. */
   #places(boxes, edges) {
     const bars = collectiveBars(this.program, this.tree);
-    const size = arrangePlaces(boxes, edges, bars, this.aspect);
-    return { boxes, edges, ports: [], bars, hidden: 0, ...size };
+    const bundles = bundled(edges);
+    const size = arrangePlaces(boxes, bundles, bars, this.aspect);
+    return { boxes, edges: bundles, ports: [], bars, hidden: 0, ...size };
   }
 
   #box(item) {
@@ -326,7 +327,31 @@ function inColumns(boxes, width, height) {
 
 function areaOf(boxes) { return boxes.reduce((sum, box) => sum + (box.width + GAP) * (box.height + GAP), 0); }
 
-/** Spell what an edge copies between devices, "" for an edge that stays on one. */
+/** Join the two edges of a pair of devices to one, from the first device on; `ways` are the two. */
+function bundled(edges) {
+  const found = new Map();
+  for (const edge of edges) {
+    const one = found.get(`${edge.to} ${edge.from}`);
+    if (one?.copies.size && edge.copies.size) {
+      const ways = [one, edge];
+      const [count, control, size] = ["count", "control", "size"].map((key) => one[key] + edge[key]);
+      found.set(`${edge.to} ${edge.from}`, { ...one, ways, count, control, size, copies: new Set([...one.copies, ...edge.copies]) });
+    } else {
+      found.set(`${edge.from} ${edge.to}`, { ...edge });
+    }
+  }
+  return [...found.values()];
+}
+
+/** Spell in lines what an edge copies between devices: one for each way, with an arrow where there are two. */
+function edgeLines(edge) {
+  return edge.ways ? edge.ways.map((way, i) => `${edge.arrows[i]} ${edgeLabel(way)}`) : [edgeLabel(edge)].filter(Boolean);
+}
+
+/** Return how wide the lines at an edge are. */
+function edgeTextWidth(edge) { return Math.max(0, ...edgeLines(edge).map((line) => textWidth(line, 12, 600))); }
+
+/** Spell what an edge copies from one device to another, "" for an edge that stays on one. */
 function edgeLabel(edge) {
   if (!edge.copies.size) return "";
   const size = edge.size ? bytes(edge.size) : "";

@@ -1,7 +1,7 @@
 "use strict";
 // The devices of an overview: boxes in rows, in the order of their numbers; copies run between and around them.
 
-const LANE_HEIGHT = 26; // between two lines that run beside each other, with room for their labels
+const LANE_HEIGHT = 32; // between two lines that run beside each other, with room for their labels
 const LEAST_ALLEY = 70; // between two devices
 const APART = 5; // pixels between lines that run down
 const BAR_HEIGHT = 40; // of a collective
@@ -43,6 +43,7 @@ class Rows {
   /** Choose how a line runs: through the alley between neighbours, or by the bands above the rows. */
   #route(edge) {
     const [from, to] = [this.at.get(edge.from), this.at.get(edge.to)];
+    edge.arrows = from.r === to.r ? "→←" : "↓↑"; // both ways along it: the first device stands above, or at the left
     if (from.r === to.r && Math.abs(from.c - to.c) === 1 && !edge.arm) {
       const key = `${from.r} ${Math.min(from.c, to.c)}`;
       if (!this.alleys.has(key)) this.alleys.set(key, []);
@@ -66,7 +67,7 @@ class Rows {
   }
 
   #size() {
-    const longest = [...this.alleys.values()].flat().map((edge) => textWidth(edgeLabel(edge), 12, 600));
+    const longest = [...this.alleys.values()].flat().map(edgeTextWidth);
     this.alley = Math.max(LEAST_ALLEY, ...longest.map((width) => width + 46));
     this.left = this.margin ? this.margin * LANE_HEIGHT + 10 : 0;
     const lengths = this.rows.map((row) => row.reduce((sum, box) => sum + box.width + this.alley, -this.alley));
@@ -126,10 +127,11 @@ class Rows {
   /** Move a label along its line to the nearest place where no other line runs down through it, if there is one. */
   #clearLabel(edge) {
     const [left, right] = [edge.points.at(-3).x, edge.points.at(-2).x].sort((one, other) => one - other);
-    const half = textWidth(edgeLabel(edge), 12, 600) / 2 + 8;
+    const half = edgeTextWidth(edge) / 2 + 8;
+    const tall = 7 * edgeLines(edge).length + 1;
     const { x, y } = edge.labelAt;
     const crossing = this.routes.filter((route) => route.edge !== edge).flatMap((route) => piecesDown(route.edge.points))
-      .filter(({ top, bottom }) => top < y + 8 && bottom > y - 8).map((piece) => piece.x);
+      .filter(({ top, bottom }) => top < y + tall && bottom > y - tall).map((piece) => piece.x);
     const isFree = (at) => crossing.every((other) => Math.abs(other - at) > half);
     const places = [x, ...crossing.flatMap((other) => [other - half - 1, other + half + 1])]
       .filter((at) => at === x || (at - half >= left && at + half <= right));

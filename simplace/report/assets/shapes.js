@@ -2,7 +2,7 @@
 // The shapes of a graph: lines, bars, labels, arrows.
 
 function arrow(id) {
-  return draw("marker", { id, viewBox: "0 0 8 8", refX: 7, refY: 4, markerWidth: 8, markerHeight: 8, orient: "auto", markerUnits: "userSpaceOnUse" },
+  return draw("marker", { id, viewBox: "0 0 8 8", refX: 7, refY: 4, markerWidth: 8, markerHeight: 8, orient: "auto-start-reverse", markerUnits: "userSpaceOnUse" },
     draw("path", { d: "M0,0.5 L8,4 L0,7.5 Z" }));
 }
 
@@ -20,12 +20,13 @@ function bar(signs, width, y) {
 }
 
 function edgeText(edge, left, top) {
-  const label = edgeLabel(edge);
-  if (!label || !edge.labelAt) return [];
-  const [x, y, width] = [edge.labelAt.x + left, edge.labelAt.y + top, textWidth(label, 12, 600) + 8];
+  const lines = edgeLines(edge);
+  if (!lines.length || !edge.labelAt) return [];
+  const [x, y, width] = [edge.labelAt.x + left, edge.labelAt.y + top, edgeTextWidth(edge) + 8];
+  const height = 14 * lines.length;
   return [
-    draw("rect", { class: "edge-paper", x: x - width / 2, y: y - 7, width, height: 14, rx: 3 }),
-    draw("text", { class: "edge-label", x, y: y + 4 }, label),
+    draw("rect", { class: "edge-paper", x: x - width / 2, y: y - height / 2, width, height, rx: 3 }),
+    ...lines.map((line, i) => draw("text", { class: "edge-label", x, y: y - height / 2 + 11 + 14 * i }, line)),
   ];
 }
 

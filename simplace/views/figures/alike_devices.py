@@ -38,13 +38,13 @@ class Alike:
         return {device: first for first, family in self.devices.items() for device in family}
 
 
-def count_fold(placed: Placed, limit: int) -> int:
+def count_fold(placed: Placed, limit: int, each: int = 1) -> int:
     """Return from how many devices on those alike are drawn as one, in a figure of at most `limit` boxes.
 
-    It is three, but two of very many, or where there is not a box for each.
+    It is three, but two of very many, or where there are not so many boxes for `each`.
     """
     devices = len({decision.device for decision in placed.placement.decisions.values()})
-    return FEW_ALIKE if devices <= min(_DRAWN, limit) else 2
+    return FEW_ALIKE if devices <= _DRAWN and devices * each <= limit else 2
 
 
 def figure_boxes(placed: Placed, limit: int, fold: int = 0) -> Alike:

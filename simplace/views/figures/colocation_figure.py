@@ -68,7 +68,7 @@ def _draw_alone(placed: Placed, limit: int) -> Figure:
     alike = figure_boxes(placed, limit)
     return Figure(
         title="No op must share a device with another",
-        caption=f"{placed.title} · {quantities.format_count(len(placed.placement.decisions), 'node')}, each for itself",
+        caption=f"{placed.title} · {quantities.format_count(len(placed.placement.decisions), 'op')}, each for itself",
         groups=draw_devices(placed, alike),
         nodes=draw_nodes(placed, alike),
         description=describe_placement(placed, "Colocation groups"),
@@ -162,9 +162,7 @@ def _draw_group(placement: Placement, family: _Family, number: int) -> Group:
     index = {name: i for i, name in number_devices(placement)}.get(device, 0)
     kind = placement.devices.by_name[device].type if device else ""
     times = f"{len(family.roots)} groups of " if len(family.roots) > 1 else ""
-    title = (
-        f"{shorten_device(placement, device) or 'not placed'}: {times}{quantities.format_count(len(members), 'node')}"
-    )
+    title = f"{shorten_device(placement, device) or 'not placed'}: {times}{quantities.format_count(len(members), 'op')}"
     return Group(str(number), title, _decided_by(placement, members), kind, index)
 
 

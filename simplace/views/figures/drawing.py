@@ -16,7 +16,7 @@ from viz.names import visible
 from viz.style import STYLES, Style, style_called
 from viz.svg import described
 
-_TRIED, _EACH = 4, 10  # numbers of boxes that are tried for a page; of so few, each is
+_TRIED, _EACH = 10, 10  # numbers of boxes that are tried for a page; of so few, each is
 KINDS = ("svg", "png", "pdf", "dot")
 
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter, defaultdict
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from functools import lru_cache
 from math import log2
 
@@ -19,6 +19,7 @@ from simplace.views.figures.device_parts import MOST_BOXES
 from simplace.views.figures.overview_title import write_message
 from simplace.views.figures.part_boxes import make_part_boxes
 from simplace.views.figures.placement_figure import (
+    BRIEF,
     draw_boxes,
     draw_devices,
     draw_nodes,
@@ -30,25 +31,25 @@ from simplace.views.figures.placement_figure import (
 from simplace.views.text.traffic_phrases import format_volume, name_member
 from viz import Edge, Figure, Node
 
+_EACH = 3  # boxes for each device: where there are fewer, even two devices that are alike are drawn as one
 _FEW = 16  # ops: so many are drawn one by one
 MOST = 40  # boxes of an overview
-_BRIEF = 10  # boxes: where so few are wanted, for a page with little room, parts with names list no ops
 _LARGEST = 30  # doublings from 1 B to the bytes that the widest line stands for
 
 
 def overview_figure(placed: Placed, limit: int = MOST) -> Figure:
     """Return the overview of one program in at most `limit` boxes, or one box a device where these are more.
 
-    A graph of few ops is drawn op by op, any other by the parts of its step; of three devices or more that are alike,
-    one is drawn. All copies from one device to another are one edge. A refused placement is drawn as by
-    `placement_figure`.
+    A graph of few ops is drawn op by op, with each copy, any other by the parts of its step; of three devices or more
+    that are alike, one is drawn. All copies between two devices are one edge then, with a head at each end that
+    receives. A refused placement is drawn as by `placement_figure`.
     """
     if placed.placement.refusal is not None:
         return replace(placement_figure(placed, limit), arrangement="rows")
     alike, is_few = choose_overview_boxes(placed, limit)
     if is_few:
         return replace(draw_boxes(placed, alike), arrangement="rows")
-    return _draw_parts(placed, alike)
+    return _draw_parts(placed, alike, limit)
 
 
 def overview_boxes(placed: Placed, limit: int = MOST) -> Alike:
@@ -60,15 +61,15 @@ def overview_boxes(placed: Placed, limit: int = MOST) -> Alike:
 
 def choose_overview_boxes(placed: Placed, limit: int = MOST) -> tuple[Alike, bool]:
     """Return the boxes, and whether each is one op."""
-    few = _fold_few(placed, min(limit, _FEW), count_fold(placed, limit))
+    few = _fold_few(placed, min(limit, _FEW), count_fold(placed, limit, _EACH))
     return (_choose_part_boxes(placed, limit), False) if few is None else (few, True)
 
 
 def _choose_part_boxes(placed: Placed, limit: int) -> Alike:
     """Return the parts of a step on each device, in at most `limit` boxes, or one box a device where these are more."""
-    drawn, fold = BoxPaths.of(placed.placement), count_fold(placed, limit)
+    drawn, fold = BoxPaths.of(placed.placement), count_fold(placed, limit, _EACH)
     for room in range(MOST_BOXES, 0, -1):
-        alike = _fold(placed, *_join_parts(drawn, room, limit <= _BRIEF), fold)
+        alike = _fold(placed, *_join_parts(drawn, room, limit <= BRIEF), fold)
         if len(alike.boxes) <= limit:
             break
     return alike
@@ -96,12 +97,12 @@ def _fold(placed: Placed, made: list[Box], box_of: dict[int, int], fold: int) ->
     return fold_alike(placed.placement, made, box_of, most=fold - 1, least=fold, copied=copied)
 
 
-def _draw_parts(placed: Placed, alike: Alike) -> Figure:
+def _draw_parts(placed: Placed, alike: Alike, limit: int) -> Figure:
     found = box_edges(placed.placement, placed.copies, alike.box_of, alike.drawn, alike.stands_for)
     bundles = _bundle_copies(placed, alike)
-    undrawn = len(placed.step_copies) - sum(map(len, bundles))
+    undrawn = len(placed.step_copies) - sum(len(one.there) + len(one.back) for one in bundles)
     local = {(a, b): count for (a, b), count in found.data.items() if _is_local(alike, a, b)}
-    copies = _draw_bundles(bundles, alike, set(local))
+    copies = _draw_bundles(bundles, alike, set(local), limit <= BRIEF)
     seen = {(int(one.source), int(one.target)) for one in copies if not (one.from_group or one.to_group)}
     data = without_implied(local, set(local) | seen)  # a path is to be seen: an edge of whole devices is none
     bars, arms = _draw_collectives(placed, alike)
@@ -125,36 +126,54 @@ def _is_local(alike: Alike, one: int, other: int) -> bool:
     return alike.boxes[one].device == alike.boxes[other].device
 
 
-def _bundle_copies(placed: Placed, alike: Alike) -> list[list[Copy]]:
-    """Return the copies of tensors by the drawn devices that they go from and to.
+@dataclass(frozen=True, slots=True)
+class _Bundle:
+    """Record of the copies between two drawn devices: those `there`, at least one, and those `back`."""
+
+    there: list[Copy]
+    back: list[Copy]
+
+
+def _bundle_copies(placed: Placed, alike: Alike) -> list[_Bundle]:
+    """Return the copies of tensors by the pair of drawn devices that they go between, from the first one on if both.
 
     What a session fetches, or is fed, may be on a device where nothing runs.
     """
-    stands = alike.stands_for
+    stands, order = alike.stands_for, {device.name: i for i, device in enumerate(placed.placement.devices)}
     groups: dict[tuple[str, str], list[Copy]] = {}
-    drawn = [copy for copy in placed.step_copies if copy.source in stands and copy.target in stands]
-    for copy in drawn:
-        groups.setdefault((stands[copy.source], stands[copy.target]), []).append(copy)
-    return list(groups.values())
+    for copy in placed.step_copies:
+        if copy.source in stands and copy.target in stands:
+            groups.setdefault((stands[copy.source], stands[copy.target]), []).append(copy)
+    return [
+        _Bundle(there, groups.get((target, source), []))
+        for (source, target), there in groups.items()
+        if (target, source) not in groups or order[source] < order[target]
+    ]
 
 
-def _draw_bundles(bundles: list[list[Copy]], alike: Alike, drawn: set[Ends]) -> list[Edge]:
+def _draw_bundles(bundles: list[_Bundle], alike: Alike, drawn: set[Ends], is_brief: bool) -> list[Edge]:
     """Return an edge a bundle: from and to a box where all copies leave and reach the same one, else the device.
 
-    Nor does an edge join boxes where it would close a cycle with those `drawn`.
+    Nor does an edge join boxes where it would close a cycle with those `drawn`, or where copies go both ways.
     """
     edges = []
+    is_brief = is_brief or is_crowded(alike, len(bundles))
     for bundle in bundles:
-        sources, targets = _weigh_ends(bundle, alike)
+        sources, targets = _weigh_ends(bundle.there, alike)
         ends = _pick_heaviest(sources), _pick_heaviest(targets)
-        one, other = (len(each) > 1 or not all(each.values()) for each in (sources, targets))
+        one, other = (bool(bundle.back) or len(each) > 1 or not all(each.values()) for each in (sources, targets))
         if not (one or other):
             one = other = has_cycle({*drawn, ends})
             drawn |= set() if one else {ends}
-        what, size = what_is_copied(tuple(bundle), "copy", is_brief=is_crowded(alike, len(bundles)))
-        share = _scale_width(sum(copy.size or 0 for copy in bundle))
-        edges.append(Edge(str(ends[0]), str(ends[1]), "copy", f"{what} · {size}", len(bundle), one, other, share))
+        copies = [*bundle.there, *bundle.back]
+        share = _scale_width(sum(copy.size or 0 for copy in copies))
+        label, back = (_describe_copies(some, is_brief) for some in (bundle.there, bundle.back))
+        edges.append(Edge(str(ends[0]), str(ends[1]), "copy", label, len(copies), one, other, share, back))
     return edges
+
+
+def _describe_copies(copies: list[Copy], is_brief: bool) -> str:
+    return " · ".join(what_is_copied(tuple(copies), "copy", is_brief=is_brief)) if copies else ""
 
 
 def _scale_width(size: int) -> float:

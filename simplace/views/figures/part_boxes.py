@@ -20,7 +20,7 @@ def make_part_boxes(
 ) -> tuple[list[Box], dict[int, int]]:
     """Return a box for each group of nodes, those with the first nodes first, and the box number of every node.
 
-    Where it `is_brief`, the ops of parts that have names are not listed.
+    Where it `is_brief`, boxes that have names say no more than these.
     """
     made = sorted(groups, key=lambda nodes: nodes[0])
     number = {node: i for i, nodes in enumerate(made) for node in nodes}
@@ -38,8 +38,7 @@ def _make_box(graph: DrawnGraph, parts: dict[int, StepPart], nodes: list[int], i
         return Box(label, detail, "part", device, members)
     (kind,) = kinds
     label, detail = _NAMES[kind](graph, parts, nodes)
-    of = _OF_BOXES.get(kind, "part")
-    return Box(label, "" if is_told and of == "part" else detail, of, device, members)
+    return Box(label, "" if is_told else detail, _OF_BOXES.get(kind, "part"), device, members)
 
 
 def _list_names(parts: dict[int, StepPart], nodes: list[int]) -> list[str]:

@@ -17,6 +17,7 @@ from simplace.views.figures.box_edges import without_implied
 from simplace.views.figures.captions import describe_placement
 from simplace.views.figures.overview_title import write_message
 from simplace.views.figures.placement_figure import (
+    BRIEF,
     arrange_in_rows,
     draw_devices,
     draw_nodes,
@@ -61,7 +62,7 @@ def partition_figure(placed: Placed, limit: int = 40) -> Figure:
     alike, pairs = _choose_detail(placed, limit)
     local = _find_local_edges(placement, alike, pairs)
     closing = _find_closing(pairs, local)
-    is_brief = is_crowded(alike, len(pairs))
+    is_brief = limit <= BRIEF or is_crowded(alike, len(pairs))
     figure = Figure(
         title=_write_title(placed, alike),
         caption=_write_caption(placed, alike, sum(len(pair.copies) for pair in pairs)),

@@ -24,6 +24,7 @@ _KINDS = ("data", "control")
 _BADGES = 3  # devices of a type from which on their nodes have badges: their colours are hard to tell apart
 _CONTROL_LIMIT = 12  # control edges drawn; more would hide the data
 _CLEAR = 8  # lines of copies between devices of one box each: of more the labels are brief
+BRIEF = 20  # boxes: where so few are wanted, for a page with little room, figures have few words
 _ROUTED = 160  # lines: more of them take long to route, and Graphviz lays the figure out in ranks
 
 
@@ -90,11 +91,18 @@ def draw_devices(placed: Placed, alike: Alike) -> tuple[Group, ...]:
 def _write_badge(placed: Placed, names: tuple[str, ...]) -> str:
     """Return the letter of a device's type with its number, or the first and the last of several: "G0", "G1–7".
 
-    Of several tasks it has the task, too: "worker1 G0".
+    Of several tasks it has the task, too, by as few letters as tell its job from others: "w1 G0".
     """
     specs = [placed.placement.devices.by_name[name].spec for name in (names[0], names[-1])]
-    task = f"{specs[0].job}{specs[0].task} " if _name_task(placed.placement, names) else ""
+    task = f"{_shorten_job(placed, specs[0].job)}{specs[0].task} " if _name_task(placed.placement, names) else ""
     return f"{task}{(specs[0].type or ' ')[0]}{'–'.join(dict.fromkeys(str(spec.id) for spec in specs))}"
+
+
+def _shorten_job(placed: Placed, job: str | None) -> str:
+    """Return the first letters of a job's name, as many as no other job begins with, all of them if there is none."""
+    name, others = job or "", {device.spec.job or "" for device in placed.placement.devices} - {job or ""}
+    starts = (name[:length] for length in range(1, len(name)))
+    return next((start for start in starts if not any(other.startswith(start) for other in others)), name)
 
 
 def draw_nodes(placed: Placed, alike: Alike) -> tuple[Node, ...]:
