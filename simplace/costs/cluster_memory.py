@@ -16,7 +16,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 
 from simplace.costs.cost_model import Tensor
 from simplace.costs.op_work import is_fusible
-from simplace.costs.xla_fusion import FusedKernel, FusedOps, Ref
+from simplace.costs.xla_fusion import OUTSIDE, ClusterOps, FusedKernel, FusedOps, Ref
 
 _CHOSEN_AMONG = 64  # kernels that can run: a large cluster has thousands of them
 
@@ -33,6 +33,24 @@ def find_held(cluster: FusedOps) -> tuple[Tensor, ...]:
         return _find_peak(_order_by_breadth(kernels), returned, inside)
     orders = kernels, list(_order_by_memory(kernels, returned))
     return min((_find_peak(order, returned, inside) for order in orders), key=_sum_sizes)
+
+
+def list_arguments(cluster: ClusterOps) -> tuple[Tensor, ...]:
+    """Return what a function that is compiled whole is given and returns: its arguments, variables and results.
+
+    The size of a variable is that of what is read from it, or written. A result that is a variable's counts once.
+    """
+    given: dict[int, Tensor] = {}
+    for op in cluster.ops:
+        call = op.call
+        for place, (producer, slot) in enumerate(op.producers):
+            tensor = call.inputs[place]
+            if not tensor.size:  # a variable's handle
+                tensor = max((*call.outputs, *call.inputs), key=lambda one: one.size)
+            if producer == OUTSIDE and tensor.size >= given.get(slot, tensor).size:
+                given[slot] = tensor
+    made = [cluster.ops[one].call.outputs[slot] for one, slot in cluster.results if one != OUTSIDE]
+    return tuple(tensor for tensor in (*given.values(), *made) if tensor.size)
 
 
 def _find_peak(

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from math import prod
 
 from simplace.costs.cluster_cost import estimate_cluster, list_kernel_calls
-from simplace.costs.cluster_memory import find_held
+from simplace.costs.cluster_memory import find_held, list_arguments
 from simplace.costs.cluster_ops import list_cluster_ops
 from simplace.costs.cost_model import CollectiveCall, CostModel, KernelCost, OpCall, Tensor
 from simplace.costs.loop_trips import Loop
@@ -50,8 +50,8 @@ class EstimatedGraph:
     """Record of a partitioned graph with costs.
 
     `kernels` are by node, `outputs` the output tensors of each node, `copy_seconds` and `copy_bytes` by copy. `held`
-    are by node what a call that XLA compiles holds at its peak besides its inputs and outputs, `loops` those inside of
-    such calls.
+    are by node what a call that XLA compiles holds at its peak besides its inputs and outputs, `given` those of a
+    program that is compiled whole, whose graph has no edges for them, `loops` those inside of such calls.
     """
 
     graph: PartitionedGraph
@@ -62,6 +62,7 @@ class EstimatedGraph:
     copy_bytes: tuple[int, ...]
     assumptions: tuple[Assumption, ...]
     held: Mapping[int, tuple[Tensor, ...]]
+    given: Mapping[int, tuple[Tensor, ...]]
     loops: tuple[Loop, ...]
 
     def output(self, node: int, slot: int) -> Tensor | None:
@@ -131,6 +132,7 @@ class _Estimator:
         self.tensors: dict[tuple[int, int], Tensor] = {}
         self.assumed: dict[str, list[str]] = {}
         self.held: dict[int, tuple[Tensor, ...]] = {}
+        self.given: dict[int, tuple[Tensor, ...]] = {}
 
     def estimated(self) -> EstimatedGraph:
         outputs = tuple(self._outputs(node.origin) for node in self.graph.nodes)
@@ -142,8 +144,9 @@ class _Estimator:
             Assumption(kind, len(names), names[0], values[kind]) for kind, names in sorted(self.assumed.items())
         )
         return EstimatedGraph(
-            self.graph, self.model, kernels, outputs, seconds, copy_bytes, assumptions, self.held, tuple(self.loops)
-        )
+            self.graph, self.model, kernels, outputs, seconds, copy_bytes, assumptions, self.held, self.given,
+            tuple(self.loops),
+        )  # fmt: skip
 
     def _outputs(self, node: int) -> tuple[Tensor, ...]:
         if node < 0:
@@ -239,6 +242,8 @@ class _Estimator:
             self.assumed.setdefault("branch", []).extend(compiled.branches)
         fused = fuse_ops(compiled.runs)
         self.held[i] = find_held(fused)
+        if not (call.inputs or call.outputs):
+            self.given[i] = list_arguments(compiled.runs)
         return fused
 
     def _member(self, number: int, device: str) -> KernelCost:

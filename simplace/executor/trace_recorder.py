@@ -83,8 +83,9 @@ class TraceRecorder:
     def _take_scratch(self, node: int, inputs: Mapping[int, object], time: int, span: int) -> list[Buffer | None]:
         """Allocate what a kernel on a CPU, or what XLA compiled, takes besides; an output that nobody takes ends so."""
         part = self._graph.nodes[node]
-        if held := sum(tensor.size for tensor in self._estimated.held.get(node, ())):
-            return [self.allocate(part.device, held, node, SCRATCH, time, span)]
+        parts = (self._estimated.held.get(node, ()), self._estimated.given.get(node, ()))
+        if compiled := [size for size in (sum(tensor.size for tensor in each) for each in parts) if size]:
+            return [self.allocate(part.device, size, node, SCRATCH, time, span) for size in compiled]
         if part.device not in self._cpus:
             return []
         given = self._inputs(node)

@@ -13,7 +13,7 @@ import pytest
 
 from simplace import place
 from simplace.analysis.schedule import schedule_placement
-from simplace.costs.cluster_memory import find_held
+from simplace.costs.cluster_memory import find_held, list_arguments
 from simplace.costs.cost_model import OpCall
 from simplace.costs.op_work import make_tensor
 from simplace.costs.xla_fusion import OUTSIDE, ClusterOps, FusibleOp, fuse_ops
@@ -39,6 +39,14 @@ def test_a_result_lives_until_the_last_kernel_that_reads_it() -> None:
 
 def test_what_is_returned_has_memory_of_its_own() -> None:
     assert held_by(("MatMul", (OUTSIDE, OUTSIDE)), results=(0,)) == 0
+
+
+def test_a_function_that_is_compiled_whole_has_arguments_variables_and_results() -> None:
+    handle, table = make_tensor("resource", (), None), make_tensor("float32", (1000, 64), 4)
+    read = FusibleOp(OpCall("r", "ReadVariableOp", "GPU", {}, (handle,), (table,)), ((OUTSIDE, 0),))
+    product = FusibleOp(OpCall("p", "MatMul", "GPU", {}, (table, X), (X,)), ((0, 0), (OUTSIDE, 1)))
+    change = FusibleOp(OpCall("a", "AssignAddVariableOp", "GPU", {}, (handle, table), ()), ((OUTSIDE, 0), (0, 0)))
+    assert list_arguments(ClusterOps((read, product, change), ((1, 0),))) == (table, X, X)
 
 
 def test_an_elementwise_kernel_writes_into_what_it_read_last() -> None:
@@ -117,5 +125,5 @@ def test_it_is_what_xla_assigns_to_temporary_buffers(text: str, tmp_path: Path) 
     schedule = schedule_placement(placed.placement)
     ((node, held),) = schedule.estimated.held.items()
     assert sum(tensor.size for tensor in held) == pytest.approx(sum(assigned), rel=0.1)
-    (kept,) = (change for change in schedule.trace.memory if change.slot == SCRATCH and change.change > 0)
+    kept, _ = (change for change in schedule.trace.memory if change.slot == SCRATCH and change.change > 0)
     assert (kept.node, kept.change) == (node, sum(tensor.size for tensor in held))

@@ -24,8 +24,9 @@ from viz.names import visible
 
 _LINES = 8
 _IN_CLUSTERS = (
-    "what calls that XLA compiles hold between their kernels is estimated, and counts as scratch memory; what loops in "
-    "them hold, and other layouts of tensors, is not counted"
+    "what calls that XLA compiles hold between their kernels is estimated, and counts as scratch memory, as do the "
+    "variables and arguments of a function that is compiled whole; what loops in them hold, and other layouts of "
+    "tensors, is not counted"
 )
 _NOT_COUNTED = (
     "not counted: what kernels need besides their inputs and outputs (the workspaces of cuDNN and cuBLAS), and what "
