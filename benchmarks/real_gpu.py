@@ -201,7 +201,7 @@ def compare_step(measured: Measured, gpu: str, cores: int) -> Compared:
     arguments = measured.program, str(measured.batch)
     chosen = Settings(machine=Machine(gpus=1), arguments=arguments, stdout=2, timeout=1800, calls=1, allocations=True)
     result = place(f"{find_file(measured.program)}:step", chosen)
-    simulated = result.schedule(gpu=gpu, cores=cores)
+    simulated = result.schedule(gpu=gpu, cores=cores, optimizes=True)
     memory = result.memory(gpu=gpu, cores=cores)
     kernels = sum(span.kind == "kernel" for span in simulated.trace.spans)
     needed = next(memory.needed(use) for use in memory.uses if use.device == _GPU)

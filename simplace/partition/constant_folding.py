@@ -27,7 +27,8 @@ def fold_constants(graph: PartitionedGraph) -> PartitionedGraph:
     which has a name of its own (`ReplaceTensorWithConstant` moves data edges alone).
     """
     foldable, sizes = _find_foldable(graph), TensorSizes(graph.placed)
-    chosen = {i for i in foldable if graph.nodes[i].op not in CONSTANTS and _leads_out(graph, i, foldable, sizes)}
+    ops = (i for i in foldable if graph.nodes[i].role == "op" and graph.nodes[i].op not in CONSTANTS)
+    chosen = {i for i in ops if _leads_out(graph, i, foldable, sizes)}
     folded = {i for i in chosen if _lies_where_constants_do(graph, i)}
     if not folded:
         return graph
@@ -56,13 +57,28 @@ def is_folded(graph: PartitionedGraph, number: int) -> bool:
 
 
 def _find_foldable(graph: PartitionedGraph) -> set[int]:
-    """Find the constants, and the nodes that take nothing but what these nodes make."""
+    """Find the constants, and the nodes that take nothing but what these nodes make.
+
+    Copies between the memories of the device are seen through; one that something else takes, too, is not found.
+    """
     found: set[int] = set()
-    pending = [len(edges) for edges in graph.ins]
-    for i in order_by_inputs(pending, lambda i: [edge.dst for edge in graph.outs[i]]):
-        taken = [edge.src for edge in graph.ins[i] if edge.dst_slot != CONTROL]
-        if graph.nodes[i].op in CONSTANTS or (taken and found.issuperset(taken) and _has_no_effect(graph, i)):
+    sends = graph.memory_copies
+    receives = {send: receive for receive, send in sends.items()}
+    pending = [len(edges) + (i in sends) for i, edges in enumerate(graph.ins)]
+
+    def find_successors(i: int) -> list[int]:
+        return [*(edge.dst for edge in graph.outs[i]), *([receives[i]] if i in receives else ())]
+
+    for i in order_by_inputs(pending, find_successors):
+        taken = [sends[i]] if i in sends else [edge.src for edge in graph.ins[i] if edge.dst_slot != CONTROL]
+        is_copied = i in sends or i in receives
+        if graph.nodes[i].op in CONSTANTS or (
+            taken and found.issuperset(taken) and (is_copied or _has_no_effect(graph, i))
+        ):
             found.add(i)
+    for receive, send in sends.items():
+        if not found.issuperset(edge.dst for edge in graph.outs[receive]):
+            found -= {send, receive}
     return found
 
 

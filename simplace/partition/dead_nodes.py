@@ -2,6 +2,7 @@
 
 Mirrors `RemoveDeadNodes` of tensorflow/core/common_runtime/function_utils.cc, which GraphOptimizer calls on each
 subgraph after the partition: what is stateful stays (arguments, results, sends and receives are), and control flow.
+Copies between the memories of one device come only later, for what is left.
 """
 
 from __future__ import annotations
@@ -21,8 +22,11 @@ def remove_dead_nodes(graph: PartitionedGraph) -> PartitionedGraph:
     placed = graph.placed
     if not placed.program.is_called and RETVALS.isdisjoint(placed.graph.ops):
         return graph
+    sends = graph.memory_copies
+    moved = {*sends, *sends.values()}
     needed = reverse_reachable(
-        (i for i in range(len(graph)) if _has_effect(graph, i)), lambda i: [edge.src for edge in graph.ins[i]]
+        (i for i in range(len(graph)) if i not in moved and _has_effect(graph, i)),
+        lambda i: [*(edge.src for edge in graph.ins[i]), *([sends[i]] if i in sends else ())],
     )
     return graph if len(needed) == len(graph) else _keep_nodes(graph, needed)
 
@@ -48,5 +52,5 @@ def _keep_nodes(graph: PartitionedGraph, kept: set[int]) -> PartitionedGraph:
         )
         for old in number
     )
-    receiver = {number[send]: number[receive] for send, receive in graph.receiver.items()}
+    receiver = {number[send]: number[receive] for send, receive in graph.receiver.items() if receive in number}
     return replace(graph, nodes=tuple(graph.nodes[old] for old in number), outs=outs, receiver=receiver)

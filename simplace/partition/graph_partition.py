@@ -111,6 +111,15 @@ class PartitionedGraph:
         return {node.origin: i for i, node in enumerate(self.nodes) if node.role == "op"}
 
     @cached_property
+    def memory_copies(self) -> Mapping[int, int]:
+        """Map the receives of copies between the memories of one device to their sends.
+
+        TensorFlow adds these when it has optimized the subgraph (EnsureMemoryTypes of common_runtime/memory_types.cc).
+        """
+        copies = ((send, receive, self.copies[self.nodes[send].copy]) for send, receive in self.receiver.items())
+        return {receive: send for send, receive, copy in copies if copy.source == copy.target}
+
+    @cached_property
     def collectives(self) -> tuple[Collective, ...]:
         """List the collectives; members are ids of the graph that was partitioned."""
         return find_collectives(self.placed, CopyColumns.of(self.copies))

@@ -72,6 +72,23 @@ def test_on_a_gpu_a_constant_must_lie_where_the_tensor_did() -> None:
     assert found["l"] == "Shape"  # one of int64 would be in the GPU's
 
 
+def test_on_a_gpu_what_is_folded_needs_no_copy_from_host_memory() -> None:
+    cast = """
+        c = Const() @g0 {dtype=int32, _output_shapes=(dims(),)}
+        d = Cast(c) @g0 {SrcT=int32, DstT=float, _output_shapes=(dims(),)}
+        x = Placeholder() @g0 {dtype=float, shape=dims(2)}
+        y = Mul(x, d) @g0 {T=float, _output_shapes=(dims(2),)}
+        r = _Retval(y) @c {T=float, index=0}
+    """
+    plain, found = partition_graph(placed(cast).placed), optimize(cast)
+    assert [copy.source_memory for copy in plain.copies] == ["host", "device"]
+    assert ops(found) == {"d": "Const", "x": "Placeholder", "y": "Mul", "r": "_Retval"}
+    assert [found.copies[node.copy].tensor for node in found.nodes if node.role == "send"] == ["y:0"]
+    both = optimize(cast.replace("r = ", "z = AddV2(q, c) @g0 {T=int32}\n        q = Placeholder() @g0 {dtype=int32}\n"
+                                 "        s = _Retval(z) @g0 {T=int32, index=1}\n        r = "))  # fmt: skip
+    assert ops(both)["c"] == ops(both)["d"] == "Const"
+
+
 def test_what_is_folded_runs_before_the_step_and_stays_in_memory() -> None:
     plain, done = run(FOLDED), run(FOLDED, optimizes=True)
     names = [done.estimated.graph.nodes[node].name for _, _, node in done.trace.resident]
