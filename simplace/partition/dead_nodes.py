@@ -14,15 +14,15 @@ from simplace.graph.op_kinds import RETVALS, is_control_flow, is_loop_cond
 from simplace.partition.graph_partition import PartEdge, PartitionedGraph
 
 
-def remove_dead_nodes(graph: PartitionedGraph) -> PartitionedGraph:
-    """Return the part of a function's graph, or of a run's, that has an effect.
+def remove_dead_nodes(graph: PartitionedGraph, *, keeps_memory_copies: bool = True) -> PartitionedGraph:
+    """Return the part of a function's graph, or of a run's, that has an effect; copies between memories count as one.
 
     A graph without results, such as one of a file, is what nobody runs as a whole: it stays as it is.
     """
     placed = graph.placed
     if not placed.program.is_called and RETVALS.isdisjoint(placed.graph.ops):
         return graph
-    sends = graph.memory_copies
+    sends = {} if keeps_memory_copies else graph.memory_copies
     moved = {*sends, *sends.values()}
     needed = reverse_reachable(
         (i for i in range(len(graph)) if i not in moved and _has_effect(graph, i)),

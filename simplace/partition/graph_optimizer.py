@@ -17,4 +17,5 @@ def optimize_subgraphs(graph: PartitionedGraph) -> PartitionedGraph:
     TensorFlow folds constants first, and then merges what has equal values. Here values are not known: nodes that
     compute the same are merged first.
     """
-    return remove_dead_nodes(fold_constants(remove_dead_nodes(merge_equal_nodes(graph))))
+    folded = fold_constants(remove_dead_nodes(merge_equal_nodes(graph)))
+    return remove_dead_nodes(folded, keeps_memory_copies=False)

@@ -2,7 +2,7 @@
 
 import tensorflow as tf
 
-weights = [tf.Variable(tf.ones([1024, 1024])) for _ in range(4)]
+weights = [tf.Variable(tf.ones([2048, 2048])) for _ in range(4)]
 
 
 @tf.function
@@ -17,4 +17,4 @@ def step(batch):
                 weight.assign_sub(gradient)
 
 
-step(tf.ones([512, 1024]))
+step(tf.ones([512, 2048]))
