@@ -21,13 +21,11 @@ from dataclasses import asdict, dataclass, fields
 from pathlib import Path
 from typing import Any
 
+from benchmarks.memory import MODELS
 from viz import Column, Table, to_text
 
 ROOT = Path(__file__).resolve().parents[1]
-FILES = tuple(
-    Path(__file__).with_name(f"{name}.py")
-    for name in ("gpu_models", "memory_models", "memory_models_unseen", "memory_models_fresh")
-)
+FILES = (Path(__file__).with_name("gpu_models.py"), *MODELS)
 MEASURED = Path(__file__).with_name("measured") / "h200_steps.csv"
 _GPU = "/job:localhost/replica:0/task:0/device:GPU:0"
 _BUDGET_S = 2.0  # of a program's timed steps

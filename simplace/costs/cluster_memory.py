@@ -42,13 +42,12 @@ def list_arguments(cluster: ClusterOps) -> tuple[Tensor, ...]:
     """
     given: dict[int, Tensor] = {}
     for op in cluster.ops:
-        call = op.call
+        tensors = (*op.call.outputs, *op.call.inputs)
         for place, (producer, slot) in enumerate(op.producers):
-            tensor = call.inputs[place]
-            if not tensor.size:  # a variable's handle
-                tensor = max((*call.outputs, *call.inputs), key=lambda one: one.size)
-            if producer == OUTSIDE and tensor.size >= given.get(slot, tensor).size:
-                given[slot] = tensor
+            if producer == OUTSIDE:
+                tensor = op.call.inputs[place]
+                used = tensor if tensor.size else max(tensors, key=_size)  # of a variable only the handle is an input
+                given[slot] = max(given.get(slot, used), used, key=_size)
     made = [cluster.ops[one].call.outputs[slot] for one, slot in cluster.results if one != OUTSIDE]
     return tuple(tensor for tensor in (*given.values(), *made) if tensor.size)
 
@@ -136,6 +135,10 @@ def _list_kept(kernel: FusedKernel, returned: frozenset[Ref]) -> dict[Ref, Tenso
     """Return what a kernel writes into memory that the cluster holds."""
     written = zip(kernel.writes, kernel.call.outputs, strict=True)
     return {ref: tensor for ref, tensor in written if ref not in returned and tensor.size}
+
+
+def _size(tensor: Tensor) -> int:
+    return tensor.size
 
 
 def _sum_sizes(tensors: Iterable[Tensor]) -> int:

@@ -239,18 +239,31 @@ def test_a_callback_tells_each_run_of_keras(trained):
     assert " on CPU:1: " in told[3]
 
 
-def test_functions_without_anything_to_run_and_custom_devices_are_watched(tmp_path, run_script):
-    script = tmp_path / "program.py"
-    script.write_text(
-        dedent("""\
-        import sys
-        sys.path.insert(0, sys.argv[1])
-        import simplace
-        import tensorflow as tf
-        from tensorflow.experimental import dtensor
+BEFORE = """\
+import sys
+sys.path.insert(0, sys.argv[1])
+import simplace
+import tensorflow as tf
+cpu = tf.config.list_physical_devices("CPU")[0]
+tf.config.set_logical_device_configuration(cpu, [tf.config.LogicalDeviceConfiguration()] * 2)
+"""
 
-        cpu = tf.config.list_physical_devices("CPU")[0]
-        tf.config.set_logical_device_configuration(cpu, [tf.config.LogicalDeviceConfiguration()] * 2)
+
+@pytest.fixture
+def run_text(tmp_path: Path, run_script: Run) -> Run:
+    """Return `run(text)`: what a program on two logical CPUs prints, and simplace's lines; its text is indented."""
+
+    def run(text: str) -> tuple[str, list[str]]:
+        script = tmp_path / "program.py"
+        script.write_text(BEFORE + dedent(text))
+        return run_script(str(script), str(ROOT))
+
+    return run
+
+
+def test_functions_without_anything_to_run_and_custom_devices_are_watched(run_text):
+    printed, told = run_text("""\
+        from tensorflow.experimental import dtensor
 
         @tf.function
         def nothing(x):
@@ -269,24 +282,13 @@ def test_functions_without_anything_to_run_and_custom_devices_are_watched(tmp_pa
             print(tf.reduce_sum(ones + 1.0).numpy())
         print(str(watched.result).splitlines()[-1])
         """)
-    )
-    printed, told = run_script(str(script), str(ROOT))
     assert printed.splitlines() == ["traced", "TypeError", "8.0", f"agrees with TensorFlow {_version()}: 1/1 nodes"]
     unseen = "What ran on a custom device, such as DTensor's, is not counted"
     assert told == [f"simplace: nothing is known of what ran. {unseen}"]
 
 
-def test_loops_with_branches_and_arguments_that_are_gone_are_watched(tmp_path, run_script):
-    script = tmp_path / "program.py"
-    script.write_text(
-        dedent("""\
-        import sys
-        sys.path.insert(0, sys.argv[1])
-        import simplace
-        import tensorflow as tf
-
-        cpu = tf.config.list_physical_devices("CPU")[0]
-        tf.config.set_logical_device_configuration(cpu, [tf.config.LogicalDeviceConfiguration()] * 2)
+def test_loops_with_branches_and_arguments_that_are_gone_are_watched(run_text):
+    printed, told = run_text("""\
 
         @tf.function
         def iterate(x, steps):
@@ -314,8 +316,6 @@ def test_loops_with_branches_and_arguments_that_are_gone_are_watched(tmp_path, r
         print(*(node.device[-5:] for node in placed.placement.nodes if node.op == "_Arg"))
         print(str(watched.result).splitlines()[-1])
         """)
-    )
-    printed, told = run_script(str(script), str(ROOT))
     assert printed.splitlines() == [
         "(4, 4)",
         "0",
@@ -325,14 +325,8 @@ def test_loops_with_branches_and_arguments_that_are_gone_are_watched(tmp_path, r
     assert told == []
 
 
-def test_functions_of_deleted_variables_and_defuns_are_watched(tmp_path, run_script):
-    script = tmp_path / "program.py"
-    script.write_text(
-        dedent("""\
-        import sys
-        sys.path.insert(0, sys.argv[1])
-        import simplace
-        import tensorflow as tf
+def test_functions_of_deleted_variables_and_defuns_are_watched(run_text):
+    printed, told = run_text("""\
         from tensorflow.python.framework import function
 
         @function.Defun(tf.float32)
@@ -348,8 +342,6 @@ def test_functions_of_deleted_variables_and_defuns_are_watched(tmp_path, run_scr
             make_step()
         print(str(watched.result).splitlines()[-1])
         """)
-    )
-    printed, told = run_script(str(script), str(ROOT))
     assert printed.splitlines() == ["12.0", f"agrees with TensorFlow {_version()}: 13/13 nodes, 2/2 eager ops"]
     assert told == ["simplace: 4 ops on CPU:0; no copies"]
 

@@ -8,6 +8,7 @@ from typing import Any
 from simplace.oracle.child.function_calls import Call
 from simplace.oracle.child.mesh_functions import MeshFunctions
 from simplace.oracle.child.patches import patch_method
+from simplace.oracle.child.tensors import is_on_custom_device
 from simplace.oracle.child.tf_private import context
 
 
@@ -25,13 +26,9 @@ class CustomDevices:
     def takes(self, scope: str, inputs: Iterable[Any] = ()) -> bool:
         """Return whether TensorFlow runs an op on a custom device.
 
-        So it does where a scope requests one or an input is on one (CustomDeviceOpHandler::Execute of
-        eager/custom_device_op_handler.cc, TFE_Py_Execute).
+        Before one is registered TensorFlow need not be asked.
         """
-        if not self._has_any:
-            return False
-        is_custom = context.context().is_custom_device
-        return any(is_custom(each) for each in (scope, *(tensor.device for tensor in inputs)) if each)
+        return self._has_any and is_on_custom_device(scope, inputs)
 
     def run(self, op: str, call: Call) -> Any:
         """Run an op or function that a custom device takes."""

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from typing import Any
 
 import numpy as np
@@ -166,6 +166,15 @@ def make_full_optional(element: Any) -> Any:
     flat = tf.nest.flatten(element, expand_composites=True)
     with tf.device(find_host()):
         return tf.raw_ops.OptionalFromValue(components=[zeros_on("", spec.dtype, spec.shape) for spec in flat])
+
+
+def is_on_custom_device(scope: str, inputs: Iterable[Any]) -> bool:
+    """Return whether TensorFlow runs an op on a custom device: a scope requests one, or an input is on one.
+
+    Mirrors CustomDeviceOpHandler::Execute of eager/custom_device_op_handler.cc, and TFE_Py_Execute.
+    """
+    is_custom = context.context().is_custom_device
+    return any(is_custom(each) for each in {scope, *(tensor.device for tensor in inputs)} if each)
 
 
 def make_empty_list(device: str = "") -> Any:

@@ -10,6 +10,7 @@ from typing import Any
 from simplace.oracle.child import kernel_types
 from simplace.oracle.child.own_work import INSIDE, is_inside
 from simplace.oracle.child.source_lines import SourceLines
+from simplace.oracle.child.tensors import is_on_custom_device
 from simplace.oracle.child.tf_private import context, ops
 from simplace.oracle.live import entry_points
 from simplace.oracle.live.ran_graph import FunctionReader
@@ -61,7 +62,7 @@ class WatchedRun:
         if not all(isinstance(tensor, ops.EagerTensor) for tensor in inputs):
             return None  # a tensor of a graph, which TensorFlow refuses
         with INSIDE:
-            if _is_on_custom_device(device, inputs):
+            if is_on_custom_device(device, inputs):
                 self._has_custom_device = True
                 return None
             if op.startswith("__") or kernel_types.find_op_def(op) is None:
@@ -125,9 +126,3 @@ class WatchedRun:
             yield _CUSTOM
         if self._sessions:
             yield f"Runs of sessions ({self._sessions}) are not counted; simplace show has them."
-
-
-def _is_on_custom_device(scope: str, inputs: Any) -> bool:
-    """Return whether a custom device takes an op: one that is requested, or that an input is on."""
-    is_custom = context.context().is_custom_device
-    return any(is_custom(each) for each in {scope, *(tensor.device for tensor in inputs)} if each)
