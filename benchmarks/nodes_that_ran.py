@@ -2,8 +2,8 @@
 
 Run: python -m benchmarks.nodes_that_ran [PROGRAM ...]. Without names, all samples run: as they are, and without
 Grappler and oneDNN. TensorFlow's profiler tells the name and the type of each op that a kernel ran for; where that was
-to fold it into a constant, it does not count. The simulation has the nodes of the placed graph, and with --optimized
-those that are left when each subgraph has been optimized. Only what computes something is compared: no constants,
+to fold it into a constant, it does not count. The simulation has the nodes of the placed graph with --as-placed, and
+otherwise those that are left when each subgraph has been optimized. Only what computes something is compared: no constants,
 arguments, results, identities, control flow.
 """
 
@@ -73,7 +73,7 @@ def main() -> None:
     parser.add_argument("programs", nargs="*", type=Path, metavar="PROGRAM", help="scripts (default: all samples)")
     parser.add_argument("--names", action="store_true", help="print the nodes that differ, too")
     options = parser.parse_args()
-    print("| program | simulated | with `--optimized` | ran without Grappler | same | ran with Grappler | same |")
+    print("| program | with `--as-placed` | simulated | ran without Grappler | same | ran with Grappler | same |")
     print("| --- | --- | --- | --- | --- | --- | --- |")
     for program in options.programs or sorted(SAMPLES.glob("*.py")):
         for line in compare_program(program, options.names):

@@ -23,6 +23,7 @@ from simplace.program.program import Program
 from simplace.program.status import Refused
 
 if TYPE_CHECKING:
+    from simplace.costs.cost_model import CostModel
     from simplace.costs.estimate import EstimatedGraph
     from simplace.executor.execution import Execution
     from simplace.executor.step_options import StepOptions
@@ -130,10 +131,34 @@ class EagerPlacer:
         return self._bodies[key]
 
 
+def rewrite_by_grappler(placement: Placement, options: StepOptions) -> Rewritten:
+    """Ask TensorFlow's Grappler to optimize a step's graph, and return it as TensorFlow partitions it then.
+
+    The GPUs are such as `options` name. Raises `ProgramError` where TensorFlow is not there.
+    """
+    from simplace.costs.grappler_devices import describe_devices
+    from simplace.lowering.graph_constructor import construct_finished
+    from simplace.partition.grappler_rewrite import optimize_with_grappler
+    from simplace.partition.rewrite_graph import rewrite_placed_graph
+    from simplace.partition.run_graph import prune_to_run
+
+    placed = placement.placed
+    pruned = placed if options.run is None else prune_to_run(placed, options.run)
+    signatures = Signatures(placement.groups.support.table, placement.program.graph.library)
+    devices = describe_devices(placement.devices, options.gpu, options.cores)
+    optimized = optimize_with_grappler(pruned, devices, lambda nodes: construct_finished(nodes, signatures))
+    rewritten = rewrite_placed_graph(optimized.placed)
+    ids, names = placed.graph.ids, pruned.graph.names
+    to_placed = [ids.get(names[i], -1) if i >= 0 else -1 for i in optimized.origin]
+    origin = tuple(to_placed[node] if node >= 0 else -1 for node in rewritten.origin)
+    _ended("optimize by Grappler", rewritten)
+    return replace(rewritten, origin=origin)
+
+
 def simulate_step(placed: PlacedGraph, options: StepOptions, rewritten: Rewritten | None = None) -> Execution:
     """Simulate one step of a placed graph: partition it, estimate costs, run the model of the executor.
 
-    `rewritten` is the graph as TensorFlow partitions it, where one has that already.
+    `rewritten` is the graph as TensorFlow partitions it, pruned to the run of `options`, where one has that already.
     """
     from simplace.executor.control_flow import control_flow
     from simplace.executor.execution import execute_graph
@@ -142,10 +167,12 @@ def simulate_step(placed: PlacedGraph, options: StepOptions, rewritten: Rewritte
     from simplace.partition.graph_partition import partition_graph
     from simplace.partition.run_graph import partition_run
 
-    graph = partition_graph(placed, rewritten) if options.run is None else partition_run(placed, options.run)
+    whole = options.run is None or rewritten is not None
+    graph = partition_graph(placed, rewritten) if whole or options.run is None else partition_run(placed, options.run)
     _ended("partition", graph)
-    graph = optimize_subgraphs(remove_dead_nodes(graph)) if options.optimizes else remove_dead_nodes(graph)
-    estimated = _estimate_costs(graph, options)
+    model = _choose_model(graph, options)
+    graph = optimize_subgraphs(graph) if options.optimizes else remove_dead_nodes(graph)
+    estimated = _estimate_costs(graph, model, options)
     _ended("estimate costs", estimated)
     flow = control_flow(graph, trips=options.trips, branches=options.branches, compiled=estimated.loops)
     execution = execute_graph(estimated, flow, options)
@@ -158,12 +185,17 @@ def _default_device(program: Program, devices: DeviceSet) -> Device | None:
     return None if takes_none else call_device(program.scope, devices, program.soft_placement)
 
 
-def _estimate_costs(graph: PartitionedGraph, options: StepOptions) -> EstimatedGraph:
+def _choose_model(graph: PartitionedGraph, options: StepOptions) -> CostModel:
     from simplace.costs.chosen_model import check_belongs, chosen_model
-    from simplace.costs.estimate import estimate_costs
 
     model = chosen_model(options.costs, options.gpu, options.gpu_memory_fraction)
     check_belongs(model, (node.name for node in graph.nodes))
+    return model
+
+
+def _estimate_costs(graph: PartitionedGraph, model: CostModel, options: StepOptions) -> EstimatedGraph:
+    from simplace.costs.estimate import estimate_costs
+
     return estimate_costs(graph, model, batch=options.batch, trips=options.trips)
 
 

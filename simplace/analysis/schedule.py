@@ -26,9 +26,10 @@ from simplace.executor.execution import Execution, execute_graph
 from simplace.executor.step_options import StepKeywords, StepOptions, Threads
 from simplace.executor.trace import Trace, Why
 from simplace.explain.failures import check_step
+from simplace.partition.graph_partition import LeftOut
 from simplace.partition.rewritten_graph import Rewritten
 from simplace.partition.run_graph import choose_run
-from simplace.pipeline import simulate_step
+from simplace.pipeline import rewrite_by_grappler, simulate_step
 from simplace.placement.placement import Placement
 from simplace.program.placed_graph import PlacedGraph
 from simplace.program.program import SessionRun
@@ -57,7 +58,10 @@ class Schedule:
         check_step(placement)
         if options.run is None and (chosen := choose_run(placed)):
             options = replace(options, run=chosen.run)
-        return cls(placement, simulate_step(placed, options, rewritten), options.run)
+        known = (
+            rewrite_by_grappler(placement, options) if options.grappler else rewritten if options.run is None else None
+        )
+        return cls(placement, simulate_step(placed, options, known), options.run)
 
     @property
     def placed(self) -> PlacedGraph:
@@ -68,6 +72,12 @@ class Schedule:
     def estimated(self) -> EstimatedGraph:
         """Return the graph that ran, with its costs."""
         return self.execution.estimated
+
+    @cached_property
+    def left_out(self) -> Mapping[int, LeftOut]:
+        """Return why ops of the placement, by id, are not in a step."""
+        graph = self.estimated.graph
+        return {origin: why for i, why in graph.left_out.items() if (origin := graph.rewritten.origin[i]) >= 0}
 
     @property
     def flow(self) -> ControlFlow:

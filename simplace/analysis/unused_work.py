@@ -24,7 +24,7 @@ def find_unused_work(schedule: Schedule) -> Iterator[UnusedWork]:
     program asks for: ops of a library, and what differentiation leaves over (the value of a loss of which only the
     gradients are used, and the gradients that a tape computes beside those that are used).
     """
-    if schedule.run is not None or not _lacks_ops(schedule):
+    if schedule.run is not None or "unused" not in schedule.estimated.graph.left_out.values():
         return
     whole = partition_rewritten(schedule.estimated.graph.rewritten)
     kept = {node.name for node in remove_dead_nodes(whole).nodes}
@@ -41,12 +41,6 @@ def find_unused_work(schedule: Schedule) -> Iterator[UnusedWork]:
         seconds = sum(by_part.values())
         if seconds >= max(_LEAST_S, _SHARE * schedule.makespan_s):
             yield _describe_unused(schedule, whole, device, by_part, seconds)
-
-
-def _lacks_ops(schedule: Schedule) -> bool:
-    """Return whether ops of the graph are not in the simulated step: partitioning it anew would find none otherwise."""
-    graph = schedule.estimated.graph
-    return any(i not in graph.node_of_origin for i in graph.rewritten.placed.graph.op_ids)
 
 
 def _drop_differentiated(whole: PartitionedGraph, dead: Iterable[int], kept: Iterable[str]) -> set[int]:

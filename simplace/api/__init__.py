@@ -260,8 +260,8 @@ class Placements(Result):
         others = [each.placement.program for each in self.programs if each is not placed]
         chosen: StepKeywords = {**options}
         before = () if options.get("batch") else host_memory.find_allocations(self, placed)
-        if before:  # what is folded depends on the batch, so only then
-            chosen = {"warm": False, "steps": 2, "optimizes": True, **options}
+        if before:
+            chosen = {"warm": False, "steps": 2, **options}
         chosen["limits"] = {**host_memory.find_limits(placed, os.environ), **options.get("limits", {})}
         schedule = Schedule.of(placed.placement, StepOptions(**chosen))
         found = host_memory.describe_before(schedule, before)

@@ -61,8 +61,10 @@ def add(commands: Any) -> None:
     parser.add_argument(
         "--cold", action="store_true", help="simulate the first steps, before the executor knows any op's cost"
     )
-    parser.add_argument("--optimized", action="store_true", help="optimize each subgraph before the step, as "
-                        "TensorFlow does: fold constants and merge common subexpressions")  # fmt: skip
+    parser.add_argument("--as-placed", action="store_true", help="simulate all ops that were placed; without this, "
+                        "constants are folded and common subexpressions merged first, as TensorFlow does")  # fmt: skip
+    parser.add_argument("--grappler", action="store_true", help="have TensorFlow's Grappler optimize the graph first, "
+                        "for the GPU of --gpu")  # fmt: skip
     parser.add_argument("--batch", metavar="N", type=words.parse_whole, default=32, help="size of unknown first "
                         "dimensions (default: %(default)s)")  # fmt: skip
     parser.add_argument("--trips", metavar="LOOP=N", action="append", default=[], help="iterations of a while loop")
@@ -160,7 +162,8 @@ def _step_options(options: argparse.Namespace) -> StepOptions:
         batch=options.batch,
         steps=options.steps,
         warm=not options.cold,
-        optimizes=options.optimized,
+        optimizes=not options.as_placed,
+        grappler=options.grappler,
         trips=_parse_pairs("--trips", options.trips),
         branches=_parse_pairs("--branch", options.branch),
     )

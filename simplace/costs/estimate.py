@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Collection, Generator, Mapping
 from dataclasses import dataclass
+from functools import cached_property
 from math import prod
 
 from simplace.costs.cluster_cost import estimate_cluster, list_kernel_calls
@@ -49,9 +50,10 @@ class Assumption:
 class EstimatedGraph:
     """Record of a partitioned graph with costs.
 
-    `kernels` are by node, `outputs` the output tensors of each node, `copy_seconds` and `copy_bytes` by copy. `held`
-    are by node what a call that XLA compiles holds at its peak besides its inputs and outputs, `given` those of a
-    program that is compiled whole, whose graph has no edges for them, `loops` those inside of such calls.
+    `kernels` are by node, `outputs` the output tensors of each node, `copy_seconds` and `copied` by copy, None in the
+    latter for order alone. `held` are by node what a call that XLA compiles holds at its peak besides its inputs and
+    outputs, `given` those of a program that is compiled whole, whose graph has no edges for them, `loops` those inside
+    of such calls.
     """
 
     graph: PartitionedGraph
@@ -59,7 +61,7 @@ class EstimatedGraph:
     kernels: tuple[KernelCost, ...]
     outputs: tuple[tuple[Tensor, ...], ...]
     copy_seconds: tuple[float, ...]
-    copy_bytes: tuple[int, ...]
+    copied: tuple[Tensor | None, ...]
     assumptions: tuple[Assumption, ...]
     held: Mapping[int, tuple[Tensor, ...]]
     given: Mapping[int, tuple[Tensor, ...]]
@@ -67,11 +69,15 @@ class EstimatedGraph:
 
     def output(self, node: int, slot: int) -> Tensor | None:
         """Return an output of a node; a send and a receive have the tensor that they carry. None for order alone."""
-        part = self.graph.nodes[node]
-        if part.copy >= 0:
-            copy = self.graph.copies[part.copy]
-            node, slot = self.graph.node_of_origin[copy.producer], copy.slot
+        copy = self.graph.nodes[node].copy
+        if copy >= 0:
+            return self.copied[copy]
         return self.outputs[node][slot] if 0 <= slot < len(self.outputs[node]) else None
+
+    @cached_property
+    def copy_bytes(self) -> tuple[int, ...]:
+        """List the bytes of the tensor that each copy carries."""
+        return tuple(tensor.size if tensor else 0 for tensor in self.copied)
 
     @property
     def total_s(self) -> float:
@@ -137,14 +143,14 @@ class _Estimator:
     def estimated(self) -> EstimatedGraph:
         outputs = tuple(self._outputs(node.origin) for node in self.graph.nodes)
         kernels = tuple(self._kernel(i, outputs) for i in range(len(self.graph)))
-        copy_bytes = tuple(0 if c.is_control else self._tensor(c.producer, c.slot).size for c in self.graph.copies)
-        seconds = tuple(self._copy(i, size) for i, size in enumerate(copy_bytes))
+        copied = tuple(None if c.is_control else self._tensor(c.producer, c.slot) for c in self.graph.copies)
+        seconds = tuple(self._copy(i, tensor.size if tensor else 0) for i, tensor in enumerate(copied))
         values = {"batch": self.batch, "dimension": 1, "rank": 0, "formula": 0, "branch": 0}
         assumptions = tuple(
             Assumption(kind, len(names), names[0], values[kind]) for kind, names in sorted(self.assumed.items())
         )
         return EstimatedGraph(
-            self.graph, self.model, kernels, outputs, seconds, copy_bytes, assumptions, self.held, self.given,
+            self.graph, self.model, kernels, outputs, seconds, copied, assumptions, self.held, self.given,
             tuple(self.loops),
         )  # fmt: skip
 

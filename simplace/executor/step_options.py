@@ -69,8 +69,9 @@ class StepOptions(Threads):
     `CostModel`. `batch` stands for unknown first dimensions, `trips` and `branches` for loops and conditions (see
     `control_flow`). `limits` maps full device names to bytes; without it a GPU has what TensorFlow takes of the
     hardware's memory, all but a reserve or `gpu_memory_fraction` (per_process_gpu_memory_fraction) of it. `run` prunes
-    a session's graph to a run. `optimizes` takes out of the step what TensorFlow takes out before the first one without
-    Grappler: what depends on nothing but constants, and what is computed twice.
+    a session's graph to a run. `optimizes` takes out of the step what TensorFlow takes out before the first one, with
+    Grappler or without: what depends on nothing but constants, and what is computed twice. `grappler` has TensorFlow's
+    Grappler optimize the placed graph before.
     """
 
     executor: str = "tensorflow"
@@ -82,7 +83,8 @@ class StepOptions(Threads):
     branches: Mapping[str, int] = field(default_factory=dict)
     limits: Mapping[str, int] = field(default_factory=dict)
     run: SessionRun | None = None
-    optimizes: bool = False
+    optimizes: bool = True
+    grappler: bool = False
 
 
 class StepKeywords(TypedDict, total=False):
@@ -106,3 +108,4 @@ class StepKeywords(TypedDict, total=False):
     limits: Mapping[str, int]
     run: SessionRun | None
     optimizes: bool
+    grappler: bool

@@ -16,9 +16,9 @@ from google.protobuf import text_format
 
 from simplace.explain import reasons as why
 from simplace.explain.sentences import state_reason
-from simplace.exports.attr_values import write_attrs
 from simplace.exports.steering import escape_proto
 from simplace.graph import protos
+from simplace.graph.attr_values import write_attrs
 from simplace.graph.graph import Graph
 from simplace.lowering.inline_function_utils import GROUP
 from simplace.placement.placement import Placement

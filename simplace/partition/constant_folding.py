@@ -12,10 +12,11 @@ from simplace.graph.algorithm import order_by_inputs
 from simplace.graph.builder import CONTROL
 from simplace.graph.dtypes import DataType
 from simplace.graph.op_kinds import CONSTANTS, is_control_flow, is_loop_cond
-from simplace.partition.graph_partition import PartEdge, PartitionedGraph
+from simplace.partition.graph_partition import LeftOut, PartEdge, PartitionedGraph
 from simplace.partition.shapes import TensorSizes
 
 CONSTANT = "Const"
+FOLDED: LeftOut = "folded"
 _LARGEST = 10 << 20  # bytes of a constant that replaces a tensor (max_constant_size_in_bytes)
 
 
@@ -47,7 +48,9 @@ def fold_constants(graph: PartitionedGraph) -> PartitionedGraph:
     for i in sorted((replaced | set(beside.values())) - waiting):
         source = graph.sources[graph.devices.index(nodes[i].device)]
         outs[source].append(PartEdge(source, CONTROL, i, CONTROL))
-    return replace(graph, nodes=tuple(nodes), outs=tuple(map(tuple, outs)))
+    gone = {graph.nodes[i].origin: FOLDED for i in replaced}
+    left_out = {**graph.left_out, **gone}
+    return replace(graph, nodes=tuple(nodes), outs=tuple(map(tuple, outs)), left_out=left_out)
 
 
 def is_folded(graph: PartitionedGraph, number: int) -> bool:

@@ -11,16 +11,19 @@ from dataclasses import replace
 
 from simplace.graph.algorithm import reverse_reachable
 from simplace.graph.op_kinds import RETVALS, is_control_flow, is_loop_cond
-from simplace.partition.graph_partition import PartEdge, PartitionedGraph
+from simplace.partition.graph_partition import LeftOut, PartEdge, PartitionedGraph
 
 
-def remove_dead_nodes(graph: PartitionedGraph, *, keeps_memory_copies: bool = True) -> PartitionedGraph:
+def remove_dead_nodes(
+    graph: PartitionedGraph, why: LeftOut = "unused", *, keeps_memory_copies: bool = True
+) -> PartitionedGraph:
     """Return the part of a function's graph, or of a run's, that has an effect; copies between memories count as one.
 
-    A graph without results, such as one of a file, is what nobody runs as a whole: it stays as it is.
+    `why` is the reason that is recorded for the ops that are left out.
+
+    A graph that is not run as a whole, such as one of a file, stays as it is.
     """
-    placed = graph.placed
-    if not placed.program.is_called and RETVALS.isdisjoint(placed.graph.ops):
+    if not is_run_as_a_whole(graph):
         return graph
     sends = {} if keeps_memory_copies else graph.memory_copies
     moved = {*sends, *sends.values()}
@@ -28,7 +31,12 @@ def remove_dead_nodes(graph: PartitionedGraph, *, keeps_memory_copies: bool = Tr
         (i for i in range(len(graph)) if i not in moved and _has_effect(graph, i)),
         lambda i: [*(edge.src for edge in graph.ins[i]), *([sends[i]] if i in sends else ())],
     )
-    return graph if len(needed) == len(graph) else _keep_nodes(graph, needed)
+    return graph if len(needed) == len(graph) else _keep_nodes(graph, needed, why)
+
+
+def is_run_as_a_whole(graph: PartitionedGraph) -> bool:
+    """Return whether a graph is a function's or a run's: of a graph without results nobody knows what is needed."""
+    return graph.placed.program.is_called or not RETVALS.isdisjoint(graph.placed.graph.ops)
 
 
 def _has_effect(graph: PartitionedGraph, number: int) -> bool:
@@ -42,7 +50,7 @@ def _has_effect(graph: PartitionedGraph, number: int) -> bool:
     )
 
 
-def _keep_nodes(graph: PartitionedGraph, kept: set[int]) -> PartitionedGraph:
+def _keep_nodes(graph: PartitionedGraph, kept: set[int], why: LeftOut) -> PartitionedGraph:
     number = {old: new for new, old in enumerate(sorted(kept))}
     outs = tuple(
         tuple(
@@ -53,4 +61,6 @@ def _keep_nodes(graph: PartitionedGraph, kept: set[int]) -> PartitionedGraph:
         for old in number
     )
     receiver = {number[send]: number[receive] for send, receive in graph.receiver.items() if receive in number}
-    return replace(graph, nodes=tuple(graph.nodes[old] for old in number), outs=outs, receiver=receiver)
+    nodes = tuple(graph.nodes[old] for old in number)
+    gone = {node.origin: why for i, node in enumerate(graph.nodes) if i not in number and node.role == "op"}
+    return replace(graph, nodes=nodes, outs=outs, receiver=receiver, left_out={**graph.left_out, **gone})

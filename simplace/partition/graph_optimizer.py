@@ -5,8 +5,8 @@ Mirrors tensorflow/core/common_runtime/graph_optimizer.cc at the level L1, which
 
 from __future__ import annotations
 
-from simplace.partition.constant_folding import fold_constants
-from simplace.partition.dead_nodes import remove_dead_nodes
+from simplace.partition.constant_folding import FOLDED, fold_constants
+from simplace.partition.dead_nodes import is_run_as_a_whole, remove_dead_nodes
 from simplace.partition.graph_partition import PartitionedGraph
 from simplace.partition.optimizer_cse import merge_equal_nodes
 
@@ -15,7 +15,9 @@ def optimize_subgraphs(graph: PartitionedGraph) -> PartitionedGraph:
     """Return the graph of what runs in a step.
 
     TensorFlow folds constants first, and then merges what has equal values. Here values are not known: nodes that
-    compute the same are merged first.
+    compute the same are merged first. A graph that is not run as a whole, such as one of a file, stays as it is.
     """
-    folded = fold_constants(remove_dead_nodes(merge_equal_nodes(graph)))
-    return remove_dead_nodes(folded, keeps_memory_copies=False)
+    if not is_run_as_a_whole(graph):
+        return graph
+    merged = remove_dead_nodes(merge_equal_nodes(remove_dead_nodes(graph)), "merged")
+    return remove_dead_nodes(fold_constants(merged), FOLDED, keeps_memory_copies=False)

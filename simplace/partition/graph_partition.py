@@ -9,7 +9,7 @@ session's graph on a cluster is partitioned by task first, then each part by dev
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from functools import cached_property
 from typing import Literal, NamedTuple
 
@@ -27,6 +27,7 @@ from simplace.partition.worker_graphs import Written, build_worker_graph, by_dev
 from simplace.program.placed_graph import PlacedGraph
 
 Role = Literal["op", "source", "send", "recv"]
+LeftOut = Literal["unused", "merged", "folded"]
 
 
 class PartNode(NamedTuple):
@@ -59,7 +60,8 @@ class PartitionedGraph:
 
     `rewritten` is the graph that was partitioned: the `origin` of a node, and the ends of a copy, are ids of that.
     `outs` lists the edges out of each node as TensorFlow's executor walks them: data edges, then control edges.
-    A send has no edge; `receiver` maps it to its receive.
+    A send has no edge; `receiver` maps it to its receive. `left_out` says why ops, by `origin`, were taken out before
+    the step: nothing needs them, an equal one stands for them, or they depend on constants alone.
     """
 
     rewritten: Rewritten
@@ -67,6 +69,7 @@ class PartitionedGraph:
     copies: tuple[Copy, ...]
     outs: tuple[tuple[PartEdge, ...], ...]
     receiver: dict[int, int]
+    left_out: Mapping[int, LeftOut] = field(default_factory=dict)
 
     def __len__(self) -> int:
         return len(self.nodes)
@@ -140,7 +143,7 @@ class PartitionedGraph:
 
     @cached_property
     def traffic(self) -> Traffic:
-        """Return how much a step sends."""
+        """Return how much a step sends, copies that were left out with the ops for which they are made as well."""
         return count_traffic(CopyColumns.of(self.copies), self.collectives)
 
     def node_of_program(self, node: int) -> int:

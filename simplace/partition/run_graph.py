@@ -52,13 +52,18 @@ def partition_run(placed: PlacedGraph, run: SessionRun) -> PartitionedGraph:
 
     Raises `NodeNotFoundError` for a name that the graph does not have.
     """
-    if missing := sorted(set(_list_names(run)) - placed.graph.ids.keys()):
-        raise NodeNotFoundError(f"{placed.program.name} has no node {missing[0]!r}")
-    pruned = _with_shapes(placed, replace(run, by_rendezvous=False))
+    pruned = prune_to_run(placed, run)
     rewritten = rewrite_placed_graph(pruned)
     ids, names = placed.graph.ids, pruned.graph.names
     origin = tuple(ids.get(names[node], -1) if node >= 0 else -1 for node in rewritten.origin)
     return partition_rewritten(replace(rewritten, origin=origin))
+
+
+def prune_to_run(placed: PlacedGraph, run: SessionRun) -> PlacedGraph:
+    """Return the part of a graph that a run needs; raise `NodeNotFoundError` for a name that it does not have."""
+    if missing := sorted(set(_list_names(run)) - placed.graph.ids.keys()):
+        raise NodeNotFoundError(f"{placed.program.name} has no node {missing[0]!r}")
+    return _with_shapes(placed, replace(run, by_rendezvous=False))
 
 
 def _with_shapes(placed: PlacedGraph, run: SessionRun) -> PlacedGraph:

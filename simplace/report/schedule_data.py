@@ -11,6 +11,7 @@ from simplace.costs.cost_model import Source
 from simplace.executor.trace import SpanKind, Why
 from simplace.report.packed_sentences import FIRST
 from simplace.views.figures.timeline import get_track_heading
+from simplace.views.text.left_out_phrases import WHY_LEFT_OUT
 
 _KINDS: tuple[SpanKind, ...] = get_args(SpanKind)
 _SOURCES: tuple[Source, ...] = get_args(Source)
@@ -52,6 +53,7 @@ def schedule_data(schedule: Schedule) -> dict[str, Any]:
         "copy": [node.copy for node in nodes],
         "times": _list_times(schedule),
         "errors": _list_errors(schedule),
+        "leftOut": {node - FIRST: WHY_LEFT_OUT[why] for node, why in schedule.left_out.items()},
         "origins": _SOURCES,
         "origin": _list_origins(schedule),
     }

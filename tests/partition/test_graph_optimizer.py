@@ -90,7 +90,7 @@ def test_on_a_gpu_what_is_folded_needs_no_copy_from_host_memory() -> None:
 
 
 def test_what_is_folded_runs_before_the_step_and_stays_in_memory() -> None:
-    plain, done = run(FOLDED), run(FOLDED, optimizes=True)
+    plain, done = run(FOLDED, optimizes=False), run(FOLDED, optimizes=True)
     names = [done.estimated.graph.nodes[node].name for _, _, node in done.trace.resident]
     assert names == ["e"]
     assert done.trace.makespan < plain.trace.makespan
@@ -110,6 +110,36 @@ def test_an_empty_list_is_folded() -> None:
 def test_a_large_constant_is_made_in_each_step() -> None:
     large = FOLDED.replace("dims(2)", "dims(1024, 1024, 3)")
     assert set(ops(optimize(large))) == {"c", "d", "e", "x", "y", "r"}
+
+
+def test_what_is_left_out_says_why() -> None:
+    unused = "n = Neg(x) @c\n    m = Exp(n) @c\n    r = "
+    found = run(
+        FOLDED.replace("r = ", unused)
+        + "b = AddV2(x, e) @c {_output_shapes=(dims(2),)}\n    q = _Retval(b) @c {T=float, index=1}",
+        optimizes=True,
+    )
+    names = found.placement.graph.names
+    assert {names[node]: why for node, why in found.left_out.items()} == {
+        "c": "folded", "d": "folded", "e": "folded", "b": "merged", "n": "unused", "m": "unused",
+    }  # fmt: skip
+
+
+def test_a_copy_of_what_was_merged_carries_the_tensor_of_what_it_was_merged_with() -> None:
+    world = """
+        x = Placeholder() @c {dtype=float, shape=dims(3)}
+        a = Neg(x) @c {T=float, _output_shapes=(dims(3),)}
+        b = Neg(x) @c {T=float, _output_shapes=(dims(3),)}
+        y = AddV2(a, a) @g0 {T=float, _output_shapes=(dims(3),)}
+        z = AddV2(b, b) @g1 {T=float, _output_shapes=(dims(3),)}
+        r = _Retval(y) @g0 {T=float, index=0}
+        q = _Retval(z) @g1 {T=float, index=1}
+    """
+    found = run(world, optimizes=True)
+    sent = [
+        i for i, node in enumerate(found.estimated.graph.nodes) if node.role == "send" and node.device.endswith("CPU:0")
+    ]
+    assert [tensor.size for i in sent if (tensor := found.estimated.output(i, 0))] == [12, 12]
 
 
 def test_equal_nodes_are_one_but_for_those_with_an_effect() -> None:

@@ -98,12 +98,18 @@ class Details {
       ["Kernels", [program.column("kernels", node) || "none here"]],
       ["Output types", [program.column("outputs", node)]],
       ["In function", [program.column("function", node)]],
-      ["Takes", program.times ? [duration(program.times[node]) + plusMinus(program.errors[node]) + (program.errors[node] ? `, ${program.timeSource(node)}` : "")] : []],
+      ["Takes", program.times ? [program.leftOut(node) || this.#time(node)] : []],
     ];
     return make("dl", {}, ...facts.filter(([, value]) => value.some(Boolean)).flatMap(([term, value]) => [
       make("dt", {}, term),
       make("dd", {}, ...value.flatMap((part) => (typeof part === "string" ? breakable(visible(part)) : [part]))),
     ]));
+  }
+
+  #time(node) {
+    const { program } = this;
+    const [time, error] = [program.times[node], program.errors[node]];
+    return duration(time) + plusMinus(error) + (error ? `, ${program.timeSource(node)}` : "");
   }
 
   /** Show a line of the user's program with the lines around it. */

@@ -65,6 +65,7 @@ class Program {
 
   get schedule() { return this.raw.schedule; }
   get times() { return this.raw.schedule.times ?? null; }
+  leftOut(node) { return this.raw.schedule.leftOut?.[node] ?? ""; }
   timeSource(node) { return this.raw.schedule.origins[this.raw.schedule.origin[node]]; }
   get errors() { return this.raw.schedule.errors ?? null; }
 

@@ -1,0 +1,132 @@
+"""Optimize a placed graph by Grappler, for devices that need not be there: a process of its own.
+
+The arguments are a JSON request, see `simplace.oracle.grappler`, and the process that waits for the answer.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+from simplace.oracle.orphan import end_with_parent
+
+_SHAPES = "_output_shapes"
+
+
+def main(request_file: str, parent: str) -> None:
+    """Answer the request of a parent."""
+    end_with_parent(int(parent))
+    os.environ.setdefault("TF_CPP_MIN_LOG_LEVEL", "2")
+    os.environ["CUDA_VISIBLE_DEVICES"] = ""
+    request = json.loads(Path(request_file).read_text(encoding="utf-8"))
+    import tensorflow as tf  # reads the environment when it is imported
+
+    graph = tf.compat.v1.GraphDef.FromString(Path(request["graph"]).read_bytes())
+    optimized = optimize_graph(tf, graph, request["kept"], request["devices"])
+    resources = {name: bytes.fromhex(made) for name, made in request["resources"].items()}
+    set_shapes(tf, graph, optimized, resources)
+    Path(request["optimized"]).write_bytes(optimized.SerializeToString())
+
+
+def optimize_graph(tf: Any, graph: Any, kept: list[str], devices: list[dict[str, Any]]) -> Any:
+    """Return the GraphDef that Grappler's meta optimizer makes of one; nodes without effect on those kept go."""
+    from tensorflow.core.protobuf import device_properties_pb2
+    from tensorflow.python.grappler import cluster, tf_optimizer
+
+    meta = tf.compat.v1.MetaGraphDef(graph_def=graph)
+    meta.collection_def["train_op"].node_list.value.extend(kept)
+    named = [
+        device_properties_pb2.NamedDevice(
+            name=each["name"],
+            properties=device_properties_pb2.DeviceProperties(
+                type=each["type"], num_cores=each["cores"], frequency=each["clock"], memory_size=each["memory"],
+                bandwidth=each["bandwidth"], environment=each["environment"],
+            ),
+        )
+        for each in devices
+    ]  # fmt: skip
+    return tf_optimizer.OptimizeGraph(
+        tf.compat.v1.ConfigProto(), meta, verbose=False, cluster=cluster.Cluster(devices=named)
+    )
+
+
+def set_shapes(tf: Any, before: Any, graph: Any, resources: Mapping[str, bytes]) -> None:
+    """Set the shape of each output as TensorFlow infers it from what the graph before knew that no op tells.
+
+    What that leaves open is as before, if it was there.
+    """
+    known = {node.name: node for node in before.node}
+    told = _find_told(tf, known, _infer_shapes(tf, before, known, resources, {}))
+    inferred = _infer_shapes(tf, graph, known, resources, told)
+    for node in graph.node:
+        shapes, stated = [output.shape for output in inferred[node.name]], _read_shapes(tf, known.get(node.name))
+        if len(stated) == len(shapes):
+            shapes = [a.merge_with(b) if a.is_compatible_with(b) else a for a, b in zip(shapes, stated, strict=True)]
+        node.attr[_SHAPES].list.SetInParent()
+        del node.attr[_SHAPES].list.shape[:]
+        node.attr[_SHAPES].list.shape.extend(shape.as_proto() for shape in shapes)
+
+
+def _read_shapes(tf: Any, node: Any) -> list[Any]:
+    return [] if node is None else [tf.TensorShape(each) for each in node.attr[_SHAPES].list.shape]
+
+
+def _find_told(tf: Any, known: Mapping[str, Any], inferred: Mapping[str, list[Any]]) -> dict[tuple[str, int], Any]:
+    """Map outputs whose shapes are known better than they follow from the inputs, as by `set_shape`, to a NodeDef.
+
+    It is of an op that hands the output on with its shape.
+    """
+    found, better = {}, set()
+    for name, node in known.items():
+        for slot, (shape, output) in enumerate(zip(_read_shapes(tf, node), inferred[name], strict=False)):
+            if shape.rank is not None and str(shape) != str(output.shape):
+                better.add(name)
+                made = tf.compat.v1.NodeDef(name=f"{name}/told_{slot}", op="EnsureShape", input=[f"{name}:{slot}"])
+                made.attr["T"].type = output.dtype.as_datatype_enum
+                made.attr["shape"].shape.CopyFrom(shape.as_proto())
+                found[name, slot] = made
+    inputs = {name: {each.lstrip("^").partition(":")[0] for each in known[name].input} for name in better}
+    return {(name, slot): made for (name, slot), made in found.items() if better.isdisjoint(inputs[name])}
+
+
+def _infer_shapes(
+    tf: Any, graph: Any, known: Mapping[str, Any], resources: Mapping[str, bytes], told: Mapping[tuple[str, int], Any]
+) -> dict[str, list[Any]]:
+    """Return the outputs of each node as TensorFlow imports the graph; consumers of those told take what is told."""
+    copy, made = _make_importable(tf, graph, known, resources), tf.Graph()
+    names = [node.name for node in copy.node]
+    used = {}
+    for node in copy.node:
+        for place, text in enumerate(node.input):
+            name, _, slot = text.partition(":")
+            if (handed := told.get((name, int(slot or 0)))) is not None:
+                node.input[place] = handed.name
+                used[handed.name] = handed
+    copy.node.extend(used.values())
+    with made.as_default():
+        tf.graph_util.import_graph_def(copy, name="")
+    return {name: made.get_operation_by_name(name).outputs for name in names}
+
+
+def _make_importable(tf: Any, graph: Any, known: Mapping[str, Any], resources: Mapping[str, bytes]) -> Any:
+    """Copy a graph with inputs of known shapes in place of its arguments, and without colocation groups."""
+    copy = tf.compat.v1.GraphDef()
+    copy.CopyFrom(graph)
+    for node in copy.node:
+        node.attr.pop("_class", None)
+        if node.name in resources:
+            handle = tf.compat.v1.NodeDef.FromString(resources[node.name])
+            node.op = handle.op
+            node.attr.clear()
+            node.MergeFrom(handle)
+        elif node.op in ("_Arg", "_DeviceArg"):
+            dtype = node.attr["T"].type
+            shapes = known[node.name].attr[_SHAPES].list.shape if node.name in known else ()
+            node.op = "Placeholder"
+            node.attr.clear()
+            node.attr["dtype"].type = dtype
+            node.attr["shape"].shape.CopyFrom(shapes[0] if shapes else tf.TensorShape(None).as_proto())
+    return copy

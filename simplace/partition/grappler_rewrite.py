@@ -1,0 +1,99 @@
+"""Have TensorFlow's Grappler optimize a placed graph before it is partitioned, for devices that need not be there.
+
+Mirrors where `OptimizeFunctionGraph` of tensorflow/core/common_runtime/optimize_function_graph_utils.cc, and
+GraphExecutionState::OptimizeGraph of graph_execution_state.cc for sessions, call Grappler: with the devices of all
+nodes, and for what has an effect.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import replace
+from math import prod
+from typing import Any
+
+from simplace.graph import protos
+from simplace.graph.attr_values import write_attrs
+from simplace.graph.builder import Origin
+from simplace.graph.dtypes import data_type_size
+from simplace.graph.graph import Graph
+from simplace.graph.graph_def import parse_graph_def
+from simplace.graph.node_def import NodeDef, ShapeAttr, TensorInfo
+from simplace.graph.op_kinds import ARGS, IDENTITIES, RETVALS, is_constant
+from simplace.oracle.grappler import GrapplerDevice, optimize_graph_def
+from simplace.partition.rewritten_graph import Rewritten
+from simplace.partition.shapes import TensorSizes
+from simplace.program.placed_graph import PlacedGraph
+
+MADE_BY = "Grappler"
+_READS = "ReadVariableOp"
+_CONTENT = bytes(range(1, 62))  # of any type, numbers that are neither zero nor one, nor all alike
+_SHAPES, _GROUP = "_output_shapes", "_class"
+
+Construct = Callable[[Sequence[NodeDef]], Graph]  # builds the graph of NodeDefs
+
+
+def optimize_with_grappler(placed: PlacedGraph, devices: Sequence[GrapplerDevice], construct: Construct) -> Rewritten:
+    """Return the graph as Grappler leaves it; its nodes lead back to those that have their name in the placed graph.
+
+    Raises `ProgramError` where TensorFlow is not there or fails.
+    """
+    graph = placed.graph
+    kept = [graph.names[i] for i in graph.op_ids if graph.ops[i] in RETVALS or placed.is_stateful(graph.ops[i])]
+    written = _write_graph(placed).SerializeToString()
+    optimized = parse_graph_def(optimize_graph_def(written, kept, dict(_list_variables(placed)), devices))
+    made = construct(optimized.nodes)
+    origin = tuple(_find_original(graph.ids, name) for name in made.names)
+    origins = [
+        Origin("", name) if i < 0 else graph.origins[i]._replace(made_by=MADE_BY)
+        for name, i in zip(made.names, origin, strict=True)
+    ]
+    given = {node.name: node.device for node in optimized.nodes}
+    device_of = [given.get(name, "") for name in made.names]
+    return Rewritten(replace(placed, graph=replace(made, origins=origins), device_of=device_of), origin)
+
+
+def _find_original(ids: Mapping[str, int], name: str) -> int:
+    """Return the node that a node of the optimized graph is, or was made for; -1 for none.
+
+    >>> _find_original({"conv": 4}, "conv-0-TransposeNHWCToNCHW-LayoutOptimizer"), _find_original({"conv": 4}, "x")
+    (4, -1)
+    """
+    return ids.get(name, ids.get(name.partition("-")[0], -1))
+
+
+def _list_variables(placed: PlacedGraph) -> Iterator[tuple[str, bytes]]:
+    """Yield each argument that a node reads as a variable, with a VarHandleOp of the variable's type and shape."""
+    graph, sizes = placed.graph, TensorSizes(placed)
+    for i in graph.op_ids:
+        handles = graph.walk_first_inputs(i) if graph.ops[i] == _READS else ()
+        handle = next((handle for handle in handles if graph.ops[handle] not in IDENTITIES), -1)
+        if handle >= 0 and graph.ops[handle] in ARGS:
+            made = protos.message_class("NodeDef")(name=graph.names[handle], op="VarHandleOp")
+            write_attrs(made.attr, {"dtype": graph.attrs[i]["dtype"], "shape": ShapeAttr(sizes.shape(i, 0))})
+            yield graph.names[handle], made.SerializeToString()
+
+
+def _write_graph(placed: PlacedGraph) -> Any:
+    graph, sizes = placed.graph, TensorSizes(placed)
+    message = protos.message_class("GraphDef")()
+    message.versions.producer = placed.program.graph.producer
+    for i in graph.op_ids:
+        node = message.node.add(name=graph.names[i], op=graph.ops[i], device=placed.device(i))
+        node.input.extend(graph.input_names(i))
+        shapes = tuple(ShapeAttr(sizes.shape(i, slot)) for slot in range(len(graph.out_types[i])))
+        attrs = {**graph.attrs[i], _SHAPES: shapes}
+        attrs.pop(_GROUP, None)  # nodes that it names may go; devices are assigned already
+        write_attrs(node.attr, attrs)
+        value = attrs.get("value")
+        if is_constant(graph.ops[i]) and isinstance(value, TensorInfo) and not value.content:
+            _write_content(node.attr["value"].tensor, value)
+    return message
+
+
+def _write_content(message: Any, tensor: TensorInfo) -> None:
+    """Fill a large constant, whose values are not known, with some that no rewrite takes for zeros or ones."""
+    width = data_type_size(tensor.dtype)
+    if width and tensor.shape is not None and tensor.value is None:
+        size = prod(tensor.shape) * width
+        message.tensor_content = (_CONTENT * (size // len(_CONTENT) + 1))[:size]
