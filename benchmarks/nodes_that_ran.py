@@ -3,8 +3,8 @@
 Run: python -m benchmarks.nodes_that_ran [PROGRAM ...]. Without names, all samples run: as they are, and without
 Grappler and oneDNN. TensorFlow's profiler tells the name and the type of each op that a kernel ran for; where that was
 to fold it into a constant, it does not count. The simulation has the nodes of the placed graph with --as-placed, and
-otherwise those that are left when each subgraph has been optimized. Only what computes something is compared: no constants,
-arguments, results, identities, control flow.
+otherwise those that are left when each subgraph has been optimized. Only what computes something is compared, no
+constants, arguments, results, identities, control flow.
 """
 
 from __future__ import annotations
@@ -19,11 +19,12 @@ from collections.abc import Iterator
 from contextlib import redirect_stdout
 from pathlib import Path
 from tempfile import TemporaryDirectory
+from typing import Unpack
 
 import simplace
 from simplace.analysis.schedule import Schedule
 from simplace.errors import SimplaceError
-from simplace.executor.step_options import StepOptions
+from simplace.executor.step_options import StepKeywords, StepOptions
 from simplace.graph.op_kinds import CONTROL_FLOW, IDENTITIES, LOOP_COND, is_arg, is_constant, is_retval
 
 SAMPLES = Path(__file__).resolve().parents[1] / "samples"
@@ -73,8 +74,11 @@ def main() -> None:
     parser.add_argument("programs", nargs="*", type=Path, metavar="PROGRAM", help="scripts (default: all samples)")
     parser.add_argument("--names", action="store_true", help="print the nodes that differ, too")
     options = parser.parse_args()
-    print("| program | with `--as-placed` | simulated | ran without Grappler | same | ran with Grappler | same |")
-    print("| --- | --- | --- | --- | --- | --- | --- |")
+    print(
+        "| program | with `--as-placed` | simulated | ran without Grappler | same "
+        "| with `--grappler` | ran with Grappler | same |"
+    )
+    print("| --- | --- | --- | --- | --- | --- | --- | --- |")
     for program in options.programs or sorted(SAMPLES.glob("*.py")):
         for line in compare_program(program, options.names):
             print(line, flush=True)
@@ -88,7 +92,8 @@ def compare_program(program: Path, tells_names: bool) -> Iterator[str]:
         except SimplaceError as error:
             print(f"{program.stem}: {error}", file=sys.stderr)
             return
-    plain, optimized = (list_simulated(result, optimizes) for optimizes in (False, True))
+    plain, optimized = (list_simulated(result, optimizes=optimizes) for optimizes in (False, True))
+    rewritten = list_simulated(result, grappler=True)
     if not plain:
         return
     try:
@@ -96,20 +101,23 @@ def compare_program(program: Path, tells_names: bool) -> Iterator[str]:
     except (subprocess.CalledProcessError, subprocess.TimeoutExpired):
         print(f"{program.stem} does not run through on a CPU", file=sys.stderr)
         return
-    cells = [program.stem, len(plain), len(optimized), len(off), _share(off, optimized), len(on), _share(on, optimized)]
+    cells = [
+        program.stem, len(plain), len(optimized), len(off), _share(off, optimized),
+        len(rewritten), len(on), _share(on, rewritten),
+    ]  # fmt: skip
     yield f"| {' | '.join(map(str, cells))} |"
-    for how, ran in (("without", off), ("with", on)) if tells_names else ():
-        yield f"  {how} Grappler, only simulated: {_list_missing(optimized, ran)}"
-        yield f"  {how} Grappler, only ran: {_list_missing(ran, optimized)}"
+    for how, simulated, ran in (("without", optimized, off), ("with", rewritten, on)) if tells_names else ():
+        yield f"  {how} Grappler, only simulated: {_list_missing(simulated, ran)}"
+        yield f"  {how} Grappler, only ran: {_list_missing(ran, simulated)}"
 
 
-def list_simulated(result: simplace.api.Placements, optimizes: bool) -> dict[str, str]:
+def list_simulated(result: simplace.api.Placements, **options: Unpack[StepKeywords]) -> dict[str, str]:
     """Return the op types, by name, of the nodes of all functions that would run."""
     found = {}
     for placed in result:
         if placed.placement.program.role == "eager" or placed.placement.refusal is not None:
             continue
-        nodes = Schedule.of(placed.placement, StepOptions(optimizes=optimizes)).estimated.graph.nodes
+        nodes = Schedule.of(placed.placement, StepOptions(**options)).estimated.graph.nodes
         found.update({node.name: node.op for node in nodes if node.role == "op" and computes(node.op)})
     return found
 

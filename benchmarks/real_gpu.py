@@ -83,6 +83,7 @@ def main() -> None:
     compare.add_argument("file", nargs="?", type=Path, default=MEASURED)
     compare.add_argument("--gpu", default="h200", help="the GPU that was measured (default: %(default)s)")
     compare.add_argument("--cores", type=int, default=16, help="cores of the computer (default: %(default)s)")
+    compare.add_argument("--grappler", action="store_true", help="with the graphs that Grappler makes")
     compare.add_argument("--only", nargs="*", default=[], metavar="NAME", help="only these programs")
     options = parser.parse_args()
     if options.command == "place":
@@ -92,7 +93,7 @@ def main() -> None:
         write_measured(options.file, map(measure_apart, wanted))
     else:
         rows = [each for each in read_measured(options.file) if not options.only or each.program in options.only]
-        report([compare_step(each, options.gpu, options.cores) for each in rows])
+        report([compare_step(each, options.gpu, options.cores, options.grappler) for each in rows])
 
 
 def place_programs(programs: Sequence[Path]) -> None:
@@ -191,7 +192,7 @@ def _trace_kernels(tf: Any, run: Any) -> tuple[float, int]:
     return sum(events) / 1e12, len(events)
 
 
-def compare_step(measured: Measured, gpu: str, cores: int) -> Compared:
+def compare_step(measured: Measured, gpu: str, cores: int, grappler: bool) -> Compared:
     """Place a step for one GPU, and simulate it."""
     from simplace.api import Settings, place
     from simplace.machine.machine import Machine
@@ -199,8 +200,8 @@ def compare_step(measured: Measured, gpu: str, cores: int) -> Compared:
     arguments = measured.program, str(measured.batch)
     chosen = Settings(machine=Machine(gpus=1), arguments=arguments, stdout=2, timeout=1800, calls=1, allocations=True)
     result = place(f"{find_file(measured.program)}:step", chosen)
-    simulated = result.schedule(gpu=gpu, cores=cores, optimizes=True)
-    memory = result.memory(gpu=gpu, cores=cores)
+    simulated = result.schedule(gpu=gpu, cores=cores, grappler=grappler)
+    memory = result.memory(gpu=gpu, cores=cores, grappler=grappler)
     kernels = sum(span.kind == "kernel" for span in simulated.trace.spans)
     needed = next(memory.needed(use) for use in memory.uses if use.device == _GPU)
     found = Compared(measured, simulated.makespan_s, kernels, needed)

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import replace
+from functools import partial
 from typing import TYPE_CHECKING
 
 from simplace.devices.device_set import Device, DeviceSet
@@ -138,6 +139,7 @@ def rewrite_by_grappler(placement: Placement, options: StepOptions) -> Rewritten
     """
     from simplace.costs.grappler_devices import describe_devices
     from simplace.lowering.graph_constructor import construct_finished
+    from simplace.oracle.grappler_question import optimize_graph_def
     from simplace.partition.grappler_rewrite import optimize_with_grappler
     from simplace.partition.rewrite_graph import rewrite_placed_graph
     from simplace.partition.run_graph import prune_to_run
@@ -146,12 +148,18 @@ def rewrite_by_grappler(placement: Placement, options: StepOptions) -> Rewritten
     pruned = placed if options.run is None else prune_to_run(placed, options.run)
     signatures = Signatures(placement.groups.support.table, placement.program.graph.library)
     devices = describe_devices(placement.devices, options.gpu, options.cores)
-    optimized = optimize_with_grappler(pruned, devices, lambda nodes: construct_finished(nodes, signatures))
+    function = signatures.library.get(placement.program.function or "")
+    effects = options.run.targets if options.run else () if function is None else function.control_ret.values()
+    optimized = optimize_with_grappler(
+        pruned,
+        effects,
+        partial(optimize_graph_def, devices=devices),
+        lambda nodes: construct_finished(nodes, signatures),
+    )
     rewritten = rewrite_placed_graph(optimized.placed)
     ids, names = placed.graph.ids, pruned.graph.names
     to_placed = [ids.get(names[i], -1) if i >= 0 else -1 for i in optimized.origin]
     origin = tuple(to_placed[node] if node >= 0 else -1 for node in rewritten.origin)
-    _ended("optimize by Grappler", rewritten)
     return replace(rewritten, origin=origin)
 
 

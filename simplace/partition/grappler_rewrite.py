@@ -1,17 +1,18 @@
 """Have TensorFlow's Grappler optimize a placed graph before it is partitioned, for devices that need not be there.
 
-Mirrors where `OptimizeFunctionGraph` of tensorflow/core/common_runtime/optimize_function_graph_utils.cc, and
-GraphExecutionState::OptimizeGraph of graph_execution_state.cc for sessions, call Grappler: with the devices of all
-nodes, and for what has an effect.
+Mirrors where `OptimizeFunctionGraph` of tensorflow/core/common_runtime/optimize_function_graph_utils.cc, and for
+sessions GraphExecutionState::OptimizeGraph of graph_execution_state.cc, call Grappler: with the devices of nodes, for
+the results, and for what a function, or a run, lists as what must run.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from math import prod
 from typing import Any
 
+from simplace.errors import SimplaceError
 from simplace.graph import protos
 from simplace.graph.attr_values import write_attrs
 from simplace.graph.builder import Origin
@@ -20,7 +21,6 @@ from simplace.graph.graph import Graph
 from simplace.graph.graph_def import parse_graph_def
 from simplace.graph.node_def import NodeDef, ShapeAttr, TensorInfo
 from simplace.graph.op_kinds import ARGS, IDENTITIES, RETVALS, is_constant
-from simplace.oracle.grappler import GrapplerDevice, optimize_graph_def
 from simplace.partition.rewritten_graph import Rewritten
 from simplace.partition.shapes import TensorSizes
 from simplace.program.placed_graph import PlacedGraph
@@ -31,19 +31,28 @@ _CONTENT = bytes(range(1, 62))  # of any type, numbers that are neither zero nor
 _SHAPES, _GROUP = "_output_shapes", "_class"
 
 Construct = Callable[[Sequence[NodeDef]], Graph]  # builds the graph of NodeDefs
+Optimize = Callable[[bytes, Sequence[str], Mapping[str, bytes]], bytes]
 
 
-def optimize_with_grappler(placed: PlacedGraph, devices: Sequence[GrapplerDevice], construct: Construct) -> Rewritten:
+def optimize_with_grappler(
+    placed: PlacedGraph, effects: Iterable[str], optimize: Optimize, construct: Construct
+) -> Rewritten:
     """Return the graph as Grappler leaves it; its nodes lead back to those that have their name in the placed graph.
 
-    Raises `ProgramError` where TensorFlow is not there or fails.
+    `effects` names the nodes that must run besides the results. `optimize` asks Grappler, with a serialized GraphDef,
+    the names of the nodes to keep, and the variables among the arguments, each as a serialized VarHandleOp. Raises
+    `ProgramError` where TensorFlow is not there or fails, `SimplaceError` for a graph of which nobody knows what is
+    needed.
     """
-    graph = placed.graph
-    kept = [graph.names[i] for i in graph.op_ids if graph.ops[i] in RETVALS or placed.is_stateful(graph.ops[i])]
+    graph, ids = placed.graph, placed.graph.ids
+    wanted = {i for i in graph.op_ids if graph.ops[i] in RETVALS}.union(ids[name] for name in effects if name in ids)
+    if not wanted:
+        raise SimplaceError(f"{placed.program.title} has neither results nor effects: Grappler would remove all of it")
+    kept = [graph.names[i] for i in sorted(wanted)]
     written = _write_graph(placed).SerializeToString()
-    optimized = parse_graph_def(optimize_graph_def(written, kept, dict(_list_variables(placed)), devices))
+    optimized = parse_graph_def(optimize(written, kept, dict(_list_variables(placed))))
     made = construct(optimized.nodes)
-    origin = tuple(_find_original(graph.ids, name) for name in made.names)
+    origin = tuple(_find_original(ids, name) for name in made.names)
     origins = [
         Origin("", name) if i < 0 else graph.origins[i]._replace(made_by=MADE_BY)
         for name, i in zip(made.names, origin, strict=True)

@@ -12,6 +12,7 @@ from simplace.graph.op_kinds import (
     RETVALS,
     is_constant,
     is_loop_cond,
+    is_merge,
     is_placeholder,
     is_variable,
 )
@@ -98,8 +99,8 @@ class TensorSizes:
             shapes = self._placed.notes(node).shapes
             if slot < len(shapes):
                 return shapes[slot]
-        if is_loop_cond(graph.ops[node]):
-            return ()
+        if is_loop_cond(graph.ops[node]) or (slot == 1 and is_merge(graph.ops[node])):
+            return ()  # the other output of a Merge is the number of the input that came
         attrs = graph.attrs[node]
         stated = attrs.get("_output_shapes")
         if isinstance(stated, tuple) and slot < len(stated):

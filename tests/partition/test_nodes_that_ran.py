@@ -1,4 +1,4 @@
-"""What TensorFlow's executor runs of a function without Grappler is what is simulated of it once it is optimized."""
+"""What TensorFlow's executor runs of a function is what is simulated of it, with Grappler and without."""
 
 import textwrap
 from pathlib import Path
@@ -26,7 +26,10 @@ def test_the_same_nodes_run(tmp_path: Path) -> None:
     script = tmp_path / "step.py"
     script.write_text(textwrap.dedent(SCRIPT))
     result = simplace.place(str(script), "cpu:1")
-    simulated, ran = list_simulated(result, optimizes=True), list_ran(script, "drop")
+    simulated, ran = list_simulated(result), list_ran(script, "drop")
     assert simulated == ran
     assert any("truediv" in name for name in simulated)
     assert len(simulated) > 15
+    rewritten = list_simulated(result, grappler=True)
+    assert rewritten.keys() == list_ran(script, "keep").keys()
+    assert len(rewritten) < len(simulated)

@@ -1,6 +1,6 @@
 """Optimize a placed graph by Grappler, for devices that need not be there: a process of its own.
 
-The arguments are a JSON request, see `simplace.oracle.grappler`, and the process that waits for the answer.
+The arguments are a JSON request, see `simplace.oracle.grappler_question`, and the process that waits for the answer.
 """
 
 from __future__ import annotations
@@ -41,10 +41,7 @@ def optimize_graph(tf: Any, graph: Any, kept: list[str], devices: list[dict[str,
     named = [
         device_properties_pb2.NamedDevice(
             name=each["name"],
-            properties=device_properties_pb2.DeviceProperties(
-                type=each["type"], num_cores=each["cores"], frequency=each["clock"], memory_size=each["memory"],
-                bandwidth=each["bandwidth"], environment=each["environment"],
-            ),
+            properties=device_properties_pb2.DeviceProperties(**{key: each[key] for key in each if key != "name"}),
         )
         for each in devices
     ]  # fmt: skip
@@ -116,7 +113,8 @@ def _make_importable(tf: Any, graph: Any, known: Mapping[str, Any], resources: M
     copy = tf.compat.v1.GraphDef()
     copy.CopyFrom(graph)
     for node in copy.node:
-        node.attr.pop("_class", None)
+        for name in ("_class", _SHAPES):
+            node.attr.pop(name, None)
         if node.name in resources:
             handle = tf.compat.v1.NodeDef.FromString(resources[node.name])
             node.op = handle.op

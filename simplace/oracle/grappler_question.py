@@ -7,7 +7,6 @@ import os
 import subprocess
 import sys
 from collections.abc import Mapping, Sequence
-from dataclasses import asdict, dataclass, field
 from pathlib import Path
 
 from simplace.errors import ProgramError
@@ -18,30 +17,14 @@ from simplace.oracle.scratch import scratch_folder
 _TIMEOUT = 600.0  # seconds
 
 
-@dataclass(frozen=True, slots=True)
-class GrapplerDevice:
-    """Record of what Grappler asks of a device: `clock` in MHz, `memory` and `bandwidth` in bytes and KB a second.
-
-    The fields are those of `DeviceProperties` (core/protobuf/device_properties.proto); `environment` has the compute
-    capability of a GPU as "architecture".
-    """
-
-    name: str
-    type: str
-    cores: int
-    clock: int
-    memory: int
-    bandwidth: int
-    environment: Mapping[str, str] = field(default_factory=dict)
-
-
 def optimize_graph_def(
-    graph: bytes, kept: Sequence[str], resources: Mapping[str, bytes], devices: Sequence[GrapplerDevice]
+    graph: bytes, kept: Sequence[str], resources: Mapping[str, bytes], devices: Sequence[Mapping[str, object]]
 ) -> bytes:
     """Return a serialized GraphDef as Grappler leaves it, with the shape of each output as "_output_shapes".
 
-    `kept` names the nodes that must stay, `resources` has the type and shape of the variables among the arguments, each
-    as a serialized NodeDef of a VarHandleOp. Raises `ProgramError` where TensorFlow is not there or fails.
+    `kept` names the nodes that must stay, `devices` have the fields of `DeviceProperties` and a name, `resources` has
+    the type and shape of the variables among the arguments, each as a serialized NodeDef of a VarHandleOp. Raises
+    `ProgramError` where TensorFlow is not there or fails.
     """
     with scratch_folder() as folder:
         files = {name: Path(folder) / name for name in ("request.json", "graph.pb", "optimized.pb")}
@@ -51,7 +34,7 @@ def optimize_graph_def(
             "optimized": str(files["optimized.pb"]),
             "kept": list(kept),
             "resources": {name: made.hex() for name, made in resources.items()},
-            "devices": [asdict(device) for device in devices],
+            "devices": list(devices),
         }
         files["request.json"].write_text(json.dumps(request), encoding="utf-8")
         _run_child(str(files["request.json"]))
