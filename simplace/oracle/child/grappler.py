@@ -103,9 +103,22 @@ def _infer_shapes(
                 node.input[place] = handed.name
                 used[handed.name] = handed
     copy.node.extend(used.values())
+    number = _number_nodes(copy)
     with made.as_default():
         tf.graph_util.import_graph_def(copy, name="")
-    return {name: made.get_operation_by_name(name).outputs for name in names}
+    return {name: made.get_operation_by_name(number[name]).outputs for name in names}
+
+
+def _number_nodes(graph: Any) -> dict[str, str]:
+    """Give nodes names that may be imported: those that TensorFlow makes for a run begin with an underscore."""
+    number = {node.name: f"n{i}" for i, node in enumerate(graph.node)}
+    for node in graph.node:
+        node.name = number[node.name]
+        for place, text in enumerate(node.input):
+            control, name = ("^", text[1:]) if text.startswith("^") else ("", text)
+            name, colon, slot = name.partition(":")
+            node.input[place] = f"{control}{number[name]}{colon}{slot}"
+    return number
 
 
 def _make_importable(tf: Any, graph: Any, known: Mapping[str, Any], resources: Mapping[str, bytes]) -> Any:
