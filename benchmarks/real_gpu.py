@@ -84,7 +84,7 @@ def main() -> None:
     compare.add_argument("--gpu", default="h200", help="the GPU that was measured (default: %(default)s)")
     compare.add_argument("--cores", type=int, default=16, help="cores of the computer (default: %(default)s)")
     compare.add_argument("--grappler", action="store_true", help="with the graphs that Grappler makes")
-    compare.add_argument("--only", nargs="*", default=[], metavar="NAME", help="only these programs")
+    compare.add_argument("--only", nargs="*", default=[], metavar="NAME[.BATCH]", help="only these programs")
     options = parser.parse_args()
     if options.command == "place":
         place_programs(options.programs)
@@ -92,7 +92,9 @@ def main() -> None:
         wanted = options.steps or [f"{each.program}.{each.batch}" for each in read_measured(MEASURED)]
         write_measured(options.file, map(measure_apart, wanted))
     else:
-        rows = [each for each in read_measured(options.file) if not options.only or each.program in options.only]
+        only = set(options.only)
+        measured = read_measured(options.file)
+        rows = [each for each in measured if not only or {each.program, f"{each.program}.{each.batch}"} & only]
         report([compare_step(each, options.gpu, options.cores, options.grappler) for each in rows])
 
 

@@ -29,6 +29,7 @@ MADE_BY = "Grappler"
 _READS = "ReadVariableOp"
 _CONTENT = bytes(range(1, 62))  # of any type, numbers that are neither zero nor one, nor all alike
 _SHAPES, _GROUP = "_output_shapes", "_class"
+_GIVEN = "_given_shapes"  # of an argument: what Grappler knows, in TensorFlow as well
 
 Construct = Callable[[Sequence[NodeDef]], Graph]  # builds the graph of NodeDefs
 Optimize = Callable[[bytes, Sequence[str], Mapping[str, bytes]], bytes]
@@ -92,6 +93,8 @@ def _write_graph(placed: PlacedGraph) -> Any:
         node.input.extend(graph.input_names(i))
         shapes = tuple(ShapeAttr(sizes.shape(i, slot)) for slot in range(len(graph.out_types[i])))
         attrs = {**graph.attrs[i], _SHAPES: shapes}
+        if graph.ops[i] in ARGS and _SHAPES in graph.attrs[i]:
+            attrs[_GIVEN] = graph.attrs[i][_SHAPES]
         attrs.pop(_GROUP, None)  # nodes that it names may go; devices are assigned already
         write_attrs(node.attr, attrs)
         value = attrs.get("value")

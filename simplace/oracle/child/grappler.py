@@ -14,6 +14,8 @@ from typing import Any
 from simplace.oracle.orphan import end_with_parent
 
 _SHAPES = "_output_shapes"
+_GIVEN = "_given_shapes"  # of an argument: what Grappler knows
+_ITERATOR = "/iterator"
 
 
 def main(request_file: str, parent: str) -> None:
@@ -25,18 +27,21 @@ def main(request_file: str, parent: str) -> None:
     import tensorflow as tf  # reads the environment when it is imported
 
     graph = tf.compat.v1.GraphDef.FromString(Path(request["graph"]).read_bytes())
-    optimized = optimize_graph(tf, graph, request["kept"], request["devices"])
     resources = {name: bytes.fromhex(made) for name, made in request["resources"].items()}
+    optimized = optimize_graph(tf, graph, request["kept"], resources, request["devices"])
     set_shapes(tf, graph, optimized, resources)
     Path(request["optimized"]).write_bytes(optimized.SerializeToString())
 
 
-def optimize_graph(tf: Any, graph: Any, kept: list[str], devices: list[dict[str, Any]]) -> Any:
+def optimize_graph(
+    tf: Any, graph: Any, kept: list[str], resources: Mapping[str, bytes], devices: list[dict[str, Any]]
+) -> Any:
     """Return the GraphDef that Grappler's meta optimizer makes of one; nodes without effect on those kept go."""
     from tensorflow.core.protobuf import device_properties_pb2
     from tensorflow.python.grappler import cluster, tf_optimizer
 
-    meta = tf.compat.v1.MetaGraphDef(graph_def=graph)
+    shaped, arguments = _replace_arguments(tf, graph, resources)
+    meta = tf.compat.v1.MetaGraphDef(graph_def=shaped)
     meta.collection_def["train_op"].node_list.value.extend(kept)
     named = [
         device_properties_pb2.NamedDevice(
@@ -44,10 +49,45 @@ def optimize_graph(tf: Any, graph: Any, kept: list[str], devices: list[dict[str,
             properties=device_properties_pb2.DeviceProperties(**{key: each[key] for key in each if key != "name"}),
         )
         for each in devices
-    ]  # fmt: skip
-    return tf_optimizer.OptimizeGraph(
-        tf.compat.v1.ConfigProto(), meta, verbose=False, cluster=cluster.Cluster(devices=named)
-    )
+    ]
+    config, there = tf.compat.v1.ConfigProto(), cluster.Cluster(devices=named)
+    optimized = tf_optimizer.OptimizeGraph(config, meta, verbose=False, cluster=there)
+    for i in reversed(range(len(optimized.node))):
+        argument = arguments.get(optimized.node[i].name)
+        if argument is not None:
+            optimized.node[i].CopyFrom(argument)
+        elif optimized.node[i].name.removesuffix(_ITERATOR) in arguments:
+            del optimized.node[i]
+    return optimized
+
+
+def _replace_arguments(tf: Any, graph: Any, resources: Mapping[str, bytes]) -> tuple[Any, dict[str, Any]]:
+    """Copy a graph with variables, and elements of iterators, in place of arguments; return those, too, by name.
+
+    Python's entrance to Grappler erases the shapes of arguments, which TensorFlow's own keeps, and does not trust those
+    of placeholders.
+    """
+    copy, arguments = tf.compat.v1.GraphDef(), {}
+    copy.CopyFrom(graph)
+    for argument in graph.node:
+        if argument.name in resources or (_GIVEN in argument.attr and argument.attr["T"].type != tf.resource):
+            arguments[argument.name] = argument
+    for node in list(copy.node):
+        if node.name in resources:
+            device = node.device
+            node.CopyFrom(tf.compat.v1.NodeDef.FromString(resources[node.name]))
+            node.device, node.attr["shared_name"].s = device, node.name.encode()
+        elif node.name in arguments:
+            given, dtype = node.attr[_GIVEN], node.attr["T"].type
+            handle = copy.node.add(name=node.name + _ITERATOR, op="IteratorV2", device=node.device)
+            handle.attr["shared_name"].s = handle.attr["container"].s = b""
+            node.op = "IteratorGetNext"
+            node.attr.clear()
+            node.input.append(handle.name)
+            for made in (node, handle):
+                made.attr["output_shapes"].CopyFrom(given)
+                made.attr["output_types"].list.type.append(dtype)
+    return copy, arguments
 
 
 def set_shapes(tf: Any, before: Any, graph: Any, resources: Mapping[str, bytes]) -> None:
@@ -126,7 +166,7 @@ def _make_importable(tf: Any, graph: Any, known: Mapping[str, Any], resources: M
     copy = tf.compat.v1.GraphDef()
     copy.CopyFrom(graph)
     for node in copy.node:
-        for name in ("_class", _SHAPES):
+        for name in ("_class", _SHAPES, _GIVEN):
             node.attr.pop(name, None)
         if node.name in resources:
             handle = tf.compat.v1.NodeDef.FromString(resources[node.name])
