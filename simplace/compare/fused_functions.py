@@ -128,7 +128,8 @@ def _fuse_chain(chain: tuple[Program, ...], asked: Sequence[str], times: int, ta
     functions: dict[str, FunctionDef] = {}
     for program in chain:
         functions.update(program.graph.library)
-    for op in ("MapDataset", "ParallelMapDatasetV2"):
+    has_maps = any(program.caller is not None and is_map(program.caller.op) for program in chain)
+    for op in ("MapDataset", "ParallelMapDatasetV2") if has_maps else ("MapDataset",):
         graph = GraphDef((), {**functions, _PIPELINE: _make_pipeline(chain, op)}, chain[0].graph.producer)
         for count in range(1, len(asked) + 1):
             for switched in combinations(asked, count):

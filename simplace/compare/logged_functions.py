@@ -11,7 +11,7 @@ from simplace.devices.device_set import DeviceSet
 from simplace.graph.node_def import FunctionDef
 from simplace.graph.op_kinds import is_arg
 from simplace.kernels.registry import KernelTable
-from simplace.lowering.dataset_fusions import hands_on_arguments, is_map
+from simplace.lowering.dataset_fusions import find_sinking, hands_on_arguments, is_map
 from simplace.lowering.rewrite_utils import count_sinks, find_switched
 from simplace.placement.captured_function import find_captured
 from simplace.placement.partitioned_function_ops import find_called
@@ -39,11 +39,11 @@ def place_callees(
             callee, own = waiting.pop(0)
             callees.append((callee, own))
             for instance, log in logged.find_instances(callee):
-                key = (instance.function, instance.arg_devices, instance.scope, *_list_made(instance))
+                key = (instance.function, instance.arg_devices, instance.scope, *_list_nodes(instance))
                 if key not in seen:
                     seen.add(key)
                     placement = place(instance, own)
-                    found.append((placement, log))
+                    found.append((placement, logged.choose_log(placement, log)))
                     waiting += [(inner, own) for inner in _find_callees(placement)]
 
     waiting = [(each.program, devices) for each in observed.programs if each.program.caller is not None]
@@ -57,11 +57,13 @@ def place_callees(
             yield placement, log
 
 
-def _list_made(program: Program) -> list[str]:
-    """Return the names of the nodes of a function that optimizers made, of which several may have one name."""
-    if program.caller is None or not program.caller.is_made:
-        return []
+def _list_nodes(program: Program) -> list[str]:
+    """Return the names of a function's nodes: optimizers, and new contexts, make several functions of one name."""
     return [node.name for node in program.graph.library[program.function or ""].nodes]
+
+
+def _is_made(program: Program) -> bool:
+    return program.caller is not None and program.caller.is_made
 
 
 def _is_unreplayed(placement: Placement) -> bool:
@@ -96,6 +98,19 @@ class LoggedFunctions:
         """Return the logs of that name which may be of a function that optimizers made: several may have one name."""
         return [each for each in self._by_name.get(name, ()) if fits_log(function, {node.name for node in each.nodes})]
 
+    def choose_log(self, placement: Placement, log: Sequence[LoggedNode] | None) -> Sequence[LoggedNode] | None:
+        """Return the log that has the nodes of a placed function, if there is one, or else the one given.
+
+        Of a function that optimizers made it is None then: the logs of its name may be of others.
+        """
+        if log is None:
+            return None
+        own = {node.name for node in placement.nodes}
+        graphs = self._by_name.get(placement.program.function or "", ())
+        logs = (log, *(graph.nodes for graph in graphs))
+        fitting = (each for each in logs if own == {node.name for node in each})
+        return next(fitting, None if _is_made(placement.program) else log)
+
     def find_instances(self, program: Program) -> Iterator[tuple[Program, Sequence[LoggedNode] | None]]:
         """Yield a dataset's function as TensorFlow instantiated it, each time with its log; None if it never did.
 
@@ -112,6 +127,7 @@ class LoggedFunctions:
             rewrites = _count_rewrites(program, graph) if program.caller.rewrites else 0
             ops = {node.name: node.op for node in graph.nodes}
             switched, unreplayed = find_switched(program.graph, function.name, rewrites, ops, self._table)
+            unreplayed = unreplayed or find_sinking(ops)
             caller = replace(program.caller, rewrites=rewrites, switched=switched, unreplayed=unreplayed)
             arguments = _list_arg_devices(program, graph) if len(logged) > 1 else program.arg_devices
             yield replace(program, arg_devices=arguments, caller=caller), None if caller.unreplayed else graph.nodes

@@ -162,3 +162,20 @@ def test_a_dataset_that_a_strategy_shards_is_fused_in_the_last_rewriting(write, 
     """)  # fmt: skip
     assert printed == ["[[[3, 5, 7]]]"]
     assert {"fused_predicate", "map_fusion_funcs/Dataset_map_on_gpu/Dataset_map_lambda"} <= programs.keys()
+
+
+@pytest.mark.parametrize("machine", ["cpu:1", "cpu:1,gpu:1"])
+def test_ops_that_are_moved_into_a_branch_are_not_compared(write, capfd, machine: str) -> None:
+    write("""\
+        import tensorflow as tf
+        def cut(x):
+            twice = x * 2
+            return tf.cond(x > 1, lambda: twice + 1, lambda: x)
+        print([int(x) for x in tf.data.Dataset.range(3).map(cut)])
+    """)
+    result = simplace.check("model.py", machine)
+    assert capfd.readouterr().out.splitlines() == ["[0, 1, 5]"]
+    assert (result.agrees, result.failure) == (True, None)
+    assert agreement_line(result).endswith("; 1 function not compared, as tf.data's tfg_optimizer is not replayed")
+    (moved,) = [each for each in of_agreement(result) if each.program == "Dataset_map_cut"]
+    assert moved.skipped == "rewritten by tf.data's tfg_optimizer, which is not replayed"
