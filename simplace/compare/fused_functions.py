@@ -7,7 +7,7 @@ its own. Which options a dataset has, that log tells.
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Iterator, Mapping, Sequence, Set
+from collections.abc import Container, Iterable, Iterator, Mapping, Sequence, Set
 from dataclasses import dataclass, replace
 from itertools import combinations
 from typing import Protocol
@@ -34,6 +34,7 @@ _MADE_BY = {
     MAP_AND_FILTER_FUSION: "fused_map_and_filter_function",
 }
 _REWRITES = (1, 2)  # a dataset that is sharded between workers or replicas is rewritten once more, before
+_MAY_SPLIT = ("ParallelMapDatasetV2", "MapAndBatchDataset", "MapDataset")  # tf.data makes maps parallel, and batches
 _NUMBER = re.compile(r"/_\d+$")
 
 
@@ -77,21 +78,27 @@ def _has_functions(node: NodeDef) -> bool:
 def find_fused(callees: Iterable[Program], logged: MadeLogs, table: KernelTable) -> list[FusedFunction]:
     """Return what TensorFlow made of functions that datasets call, as far as its log has it, each once."""
     programs = {each.function: each for each in reversed([*callees]) if each.caller is not None}
-    bases = [_NUMBER.sub("", name) for name in logged.names]
-    asked = [key for key, start in _MADE_BY.items() if any(base.startswith(start) for base in bases)]
-    is_split = any(base.endswith(_SPLITS) for base in bases)
+    names: dict[str, list[str]] = {}
+    for name in logged.names:
+        names.setdefault(_NUMBER.sub("", name), []).append(name)
+    asked = [key for key, start in _MADE_BY.items() if any(base.startswith(start) for base in names)]
+    is_split = any(base.endswith(_SPLITS) for base in names)
+    taken = {_find_upstream(each) for each in programs.values()}
     found: dict[tuple[str, ...], FusedFunction] = {}
     for program in programs.values():
+        is_last = program.function not in taken  # what is made of a part of a chain is made of the whole chain, too
+        chain = _list_chain(program, programs) if asked and is_last else ()
         made: list[_Made] = []
-        chain = _list_chain(program, programs) if asked else ()
         for times in _REWRITES:
             if len(chain) > 1:
-                made += _fuse_chain(chain, asked, times, table)
-            if is_split:
+                made += _fuse_chain(chain, asked, times, table, names)
+            if is_split and program.caller is not None and program.caller.op in _MAY_SPLIT:
                 made += _split_function(program, times, table)
         for each in made:
-            for one in _match(each, logged):
-                found.setdefault((one.program.function or "", *one.parts), one)
+            for name in names.get(_NUMBER.sub("", each.function.name), ()):
+                if logged.find_made(each.function, name):
+                    fused = _make_fused(replace(each.function, name=name), each)
+                    found.setdefault((name, *fused.parts), fused)
     return list(found.values())
 
 
@@ -115,15 +122,27 @@ def _list_chain(program: Program, programs: Mapping[str | None, Program]) -> tup
     """Return the programs of maps and filters that follow each other directly up to one."""
     chain: list[Program] = []
     last: Program | None = program
-    while last is not None and last.caller is not None and last not in chain:
-        if last.caller.captured or not (is_map(last.caller.op) or last.caller.op == "FilterDataset"):
-            break
-        chain.insert(0, last)
-        last = programs.get(last.caller.upstream)
-    return tuple(chain)
+    known: set[str | None] = set()
+    while last is not None and last.function not in known and _may_be_fused(last):
+        known.add(last.function)
+        chain.append(last)
+        last = programs.get(_find_upstream(last))
+    return tuple(reversed(chain))
 
 
-def _fuse_chain(chain: tuple[Program, ...], asked: Sequence[str], times: int, table: KernelTable) -> Iterator[_Made]:
+def _may_be_fused(program: Program) -> bool:
+    caller = program.caller
+    return caller is not None and not caller.captured and (is_map(caller.op) or caller.op == "FilterDataset")
+
+
+def _find_upstream(program: Program) -> str:
+    """Return the function that one may be fused to, "" for none."""
+    return program.caller.upstream if program.caller is not None and _may_be_fused(program) else ""
+
+
+def _fuse_chain(
+    chain: tuple[Program, ...], asked: Sequence[str], times: int, table: KernelTable, logged: Container[str]
+) -> Iterator[_Made]:
     """Fuse the functions of a pipeline by each choice of optimizers; its maps may have been made parallel before."""
     functions: dict[str, FunctionDef] = {}
     for program in chain:
@@ -134,11 +153,12 @@ def _fuse_chain(chain: tuple[Program, ...], asked: Sequence[str], times: int, ta
         for count in range(1, len(asked) + 1):
             for switched in combinations(asked, count):
                 made = rewrite_functions(graph, times, table, (*ON_BY_DEFAULT, *switched))
+                origins = _trace_origins(made.added, made.origins)
                 for name, function in made.added.items():
-                    origins = _trace_origins(name, made.origins)
-                    of = {source for source, _ in origins.values()} | _list_called(name, made.added)
-                    parts = tuple(each.function for each in chain if each.function in of)
-                    yield _Made(function, chain, parts, made.graph.library, origins)
+                    if _NUMBER.sub("", name) in logged:
+                        of = {source for source, _ in origins[name].values()} | _list_called(name, made.added)
+                        parts = tuple(each.function for each in chain if each.function in of)
+                        yield _Made(function, chain, parts, made.graph.library, origins[name])
 
 
 def _make_pipeline(chain: Sequence[Program], op: str) -> FunctionDef:
@@ -167,15 +187,18 @@ def _make_pipeline(chain: Sequence[Program], op: str) -> FunctionDef:
     )
 
 
-def _trace_origins(name: str, origins: Mapping[str, Mapping[str, tuple[str, str]]]) -> dict[str, tuple[str, str]]:
-    """Return the function of the program and the node there that each node of a function was, where it was one."""
-    found: dict[str, tuple[str, str]] = {}
-    for node, (function, before) in origins.get(name, {}).items():
-        if function in origins:
-            inner = _trace_origins(function, origins).get(before)
-            found.update({node: inner} if inner is not None else {})
-        else:
-            found[node] = (function, before)
+def _trace_origins(
+    added: Iterable[str], origins: Mapping[str, Mapping[str, tuple[str, str]]]
+) -> dict[str, dict[str, tuple[str, str]]]:
+    """Return by made function the function of the program and the node there that each of its nodes was, if it was one.
+
+    Those that a function is made of come before it.
+    """
+    found: dict[str, dict[str, tuple[str, str]]] = {}
+    for name in added:
+        nodes = origins.get(name, {})
+        sources = {node: found[of].get(before) if of in found else (of, before) for node, (of, before) in nodes.items()}
+        found[name] = {node: source for node, source in sources.items() if source is not None}
     return found
 
 
@@ -198,14 +221,6 @@ def _split_function(program: Program, times: int, table: KernelTable) -> Iterato
         for name in library.added:
             captured = program.caller.captured
             yield _Made(whole[name], (program,), (own,), whole, library.made_of[name], captured)
-
-
-def _match(made: _Made, logged: MadeLogs) -> Iterator[FusedFunction]:
-    """Yield a made function under each name that it was logged by; numbers in names depend on what else there is."""
-    for name in logged.names:
-        is_same = _NUMBER.sub("", name) == _NUMBER.sub("", made.function.name)
-        if is_same and logged.find_made(made.function, name):
-            yield _make_fused(replace(made.function, name=name), made)
 
 
 def _make_fused(function: FunctionDef, made: _Made) -> FusedFunction:
