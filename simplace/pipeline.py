@@ -69,8 +69,9 @@ def place_program(
         program = replace(program, arg_devices=(program.scope,) * len(program.arg_devices))
     soft, default, instantiated = program.soft_placement, None, program
     if program.caller is not None and program.caller.rewrites:
-        rewritten = rewrite_functions(program.graph, program.caller.rewrites, program.caller.left_out)
-        program = program.with_notes_on_fused(rewritten.made_of)
+        rewritten = rewrite_functions(program.graph, program.caller.rewrites, table, program.caller.switched)
+        library = rewritten.graph.library if rewritten.added else {}
+        program = program.with_rewritten(rewritten.made_of, rewritten.origins, library)
         instantiated = replace(program, graph=rewritten.graph)
     with paused_collector():
         try:

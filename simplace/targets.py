@@ -325,7 +325,7 @@ def _place_with_callees(
         _place_observed(each, devices, table, settings) for each in observed.programs if each.program.caller is None
     ]
     yield from direct
-    for placement, log in place_callees([one.placement for one in direct], observed, devices, place_callee):
+    for placement, log in place_callees([one.placement for one in direct], observed, devices, table, place_callee):
         yield Placed(placement, None if log is None else compare_placement(placement, log))
 
 

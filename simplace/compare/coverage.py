@@ -35,7 +35,7 @@ def measure_coverage(placements: Sequence[Placement], log: WholeLog, eager: int 
     accounted = 0
     missing: list[str] = []
     for graph in log.graphs:
-        if not graph.function.startswith((_EAGER, _OWN)):
+        if not graph.function.startswith(_EAGER) and not _is_own(graph.function):
             unknown = _find_unknown_nodes(graph, shown)
             accounted += (len(graph.nodes) - len(unknown)) * graph.times
             missing += _list_missing(graph, unknown)
@@ -46,6 +46,11 @@ def measure_coverage(placements: Sequence[Placement], log: WholeLog, eager: int 
         elif whole.startswith("__") and not whole.startswith(_EAGER):
             missing += [f"the call {op}"] * times
     return Coverage(accounted, accounted + len(missing), eager, tuple(missing))
+
+
+def _is_own(function: str) -> bool:
+    """Return whether simplace made a function, or tf.data made it of such functions."""
+    return any(part.startswith(_OWN) for part in function.split("/"))
 
 
 def _map_names(placements: Iterable[Placement]) -> Mapping[str, set[str]]:

@@ -6,10 +6,13 @@ from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import replace
 
+from simplace.compare.fused_functions import find_fused, fits_log
 from simplace.devices.device_set import DeviceSet
+from simplace.graph.node_def import FunctionDef
 from simplace.graph.op_kinds import is_arg
-from simplace.lowering.dataset_fusions import find_unreplayed, hands_on_arguments, is_map, makes_dataset
-from simplace.lowering.rewrite_utils import count_sinks, find_left_out
+from simplace.kernels.registry import KernelTable
+from simplace.lowering.dataset_fusions import find_sinking, hands_on_arguments, is_map
+from simplace.lowering.rewrite_utils import count_sinks, find_switched
 from simplace.placement.captured_function import find_captured
 from simplace.placement.partitioned_function_ops import find_called
 from simplace.placement.placement import Placement
@@ -20,25 +23,52 @@ Place = Callable[[Program, DeviceSet], Placement]
 
 
 def place_callees(
-    placements: Iterable[Placement], observed: Observation, devices: DeviceSet, place: Place
+    placements: Iterable[Placement], observed: Observation, devices: DeviceSet, table: KernelTable, place: Place
 ) -> Iterator[tuple[Placement, Sequence[LoggedNode] | None]]:
     """Yield the functions that kernels in placed graphs and eager ops call, each instance once, with its log.
 
     The log is None for what TensorFlow did not instantiate, or has rewritten in a way that is not replayed.
     """
-    logged = LoggedFunctions(observed)
+    logged = LoggedFunctions(observed, table)
     seen: set[tuple[object, ...]] = set()
+    callees: list[tuple[Program, DeviceSet]] = []
+    found: list[tuple[Placement, Sequence[LoggedNode] | None]] = []
+
+    def place_all(waiting: list[tuple[Program, DeviceSet]]) -> None:
+        while waiting:
+            callee, own = waiting.pop(0)
+            callees.append((callee, own))
+            for instance, log in logged.find_instances(callee):
+                key = (instance.function, instance.arg_devices, instance.scope, *_list_nodes(instance))
+                if key not in seen:
+                    seen.add(key)
+                    placement = place(instance, own)
+                    found.append((placement, logged.choose_log(placement, log)))
+                    waiting += [(inner, own) for inner in _find_callees(placement)]
+
     waiting = [(each.program, devices) for each in observed.programs if each.program.caller is not None]
-    waiting += [(callee, each.devices) for each in placements for callee in _find_callees(each)]
-    while waiting:
-        callee, own = waiting.pop(0)
-        for instance, log in logged.find_instances(callee):
-            key = (instance.function, instance.arg_devices, instance.scope)
-            if key not in seen:
-                seen.add(key)
-                placement = place(instance, own)
-                yield placement, log
-                waiting += [(inner, own) for inner in _find_callees(placement)]
+    place_all([*waiting, *((callee, each.devices) for each in placements for callee in _find_callees(each))])
+    own_devices = {program.function: own for program, own in reversed(callees)}
+    fused = find_fused([program for program, _ in callees], logged, table)
+    place_all([(each.program, own_devices[each.instead_of]) for each in fused])
+    parts = {part for each in fused for part in each.parts}
+    for placement, log in found:
+        if log is not None or placement.program.function not in parts or _is_unreplayed(placement):
+            yield placement, log
+
+
+def _list_nodes(program: Program) -> list[str]:
+    """Return the names of a function's nodes: optimizers, and new contexts, make several functions of one name."""
+    return [node.name for node in program.graph.library[program.function or ""].nodes]
+
+
+def _is_made(program: Program) -> bool:
+    return program.caller is not None and program.caller.is_made
+
+
+def _is_unreplayed(placement: Placement) -> bool:
+    caller = placement.program.caller
+    return caller is not None and bool(caller.unreplayed)
 
 
 def _find_callees(placement: Placement) -> list[Program]:
@@ -49,14 +79,37 @@ def _find_callees(placement: Placement) -> list[Program]:
 class LoggedFunctions:
     """Record of the logged placements of functions by name, but for those of the calls that the program itself made."""
 
-    def __init__(self, observed: Observation) -> None:
+    def __init__(self, observed: Observation, table: KernelTable) -> None:
         direct = (each for each in observed.programs if each.program.caller is None)
         called = Counter((each.program.function, tuple(each.log)) for each in direct)
         called.update(observed.placed_again)
+        self._table = table
         self._by_name: dict[str, list[LoggedGraph]] = {}
         for graph in observed.logged.graphs:
             if graph.times > called[graph.function, graph.nodes]:
                 self._by_name.setdefault(graph.function, []).append(graph)
+
+    @property
+    def names(self) -> Sequence[str]:
+        """Return the names of the functions."""
+        return list(self._by_name)
+
+    def find_made(self, function: FunctionDef, name: str) -> list[LoggedGraph]:
+        """Return the logs of that name which may be of a function that optimizers made: several may have one name."""
+        return [each for each in self._by_name.get(name, ()) if fits_log(function, {node.name for node in each.nodes})]
+
+    def choose_log(self, placement: Placement, log: Sequence[LoggedNode] | None) -> Sequence[LoggedNode] | None:
+        """Return the log that has the nodes of a placed function, if there is one, or else the one given.
+
+        Of a function that optimizers made it is None then: the logs of its name may be of others.
+        """
+        if log is None:
+            return None
+        own = {node.name for node in placement.nodes}
+        graphs = self._by_name.get(placement.program.function or "", ())
+        logs = (log, *(graph.nodes for graph in graphs))
+        fitting = (each for each in logs if own == {node.name for node in each})
+        return next(fitting, None if _is_made(placement.program) else log)
 
     def find_instances(self, program: Program) -> Iterator[tuple[Program, Sequence[LoggedNode] | None]]:
         """Yield a dataset's function as TensorFlow instantiated it, each time with its log; None if it never did.
@@ -67,15 +120,15 @@ class LoggedFunctions:
         """
         assert program.function is not None, "a dataset calls a function"
         assert program.caller is not None, "somebody calls it"
-        logged = self._by_name.get(program.function, [])
+        function = program.graph.library[program.function]
+        is_made = program.caller.is_made
+        logged = self.find_made(function, function.name) if is_made else self._by_name.get(function.name, [])
         for graph in logged:
             rewrites = _count_rewrites(program, graph) if program.caller.rewrites else 0
-            datasets = {node.name for node in graph.nodes if makes_dataset(node.op)}
-            left_out = find_left_out(program.graph, program.function, rewrites, datasets)
-            own = {node.name for node in program.graph.library[program.function].nodes}
-            caller = replace(
-                program.caller, rewrites=rewrites, left_out=left_out, unreplayed=find_unreplayed(datasets - own)
-            )
+            ops = {node.name: node.op for node in graph.nodes}
+            switched, unreplayed = find_switched(program.graph, function.name, rewrites, ops, self._table)
+            unreplayed = unreplayed or find_sinking(ops)
+            caller = replace(program.caller, rewrites=rewrites, switched=switched, unreplayed=unreplayed)
             arguments = _list_arg_devices(program, graph) if len(logged) > 1 else program.arg_devices
             yield replace(program, arg_devices=arguments, caller=caller), None if caller.unreplayed else graph.nodes
         if not logged and not _is_left_out(program):

@@ -6,6 +6,8 @@ import re
 from collections.abc import Mapping
 
 _GRADIENTS = "gradient_tape/"
+_FUSED = "map_fusion_funcs/"  # grappler/optimizers/data/map_fusion.cc
+_SPLITS = ("_first_split", "_second_split")  # grappler/optimizers/data/split_utils.cc
 _GENERATED = re.compile(r"^__(inference|forward|backward)_(.+)_\d+$")
 
 
@@ -30,7 +32,17 @@ def shown_name(name: str) -> str:
 
     >>> [shown_name(name) for name in ("__inference_step_123", "__forward_f_2_9", "__inference___backward_f_4_17")]
     ['step', 'f_2 (forward)', 'f (backward)']
+
+    Those that tf.data makes of functions have the names of these in theirs.
+
+    >>> shown_name("map_fusion_funcs/__inference_f_1/__inference_g_2"), shown_name("__inference_f_1_first_split")
+    ('map_fusion_funcs/f/g', 'f_first_split')
     """
+    if name.startswith(_FUSED):
+        return "/".join(map(shown_name, name.split("/")))
+    if name.endswith(_SPLITS):
+        own, end = name.rsplit("_", 2)[0], "_".join(name.rsplit("_", 2)[1:])
+        return f"{shown_name(own)}_{end}"
     part = ""
     while found := _GENERATED.match(name):
         part, name = found[1], found[2]

@@ -6,7 +6,7 @@ the device of the op, a captured variable is where its handle says, and all resu
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 
 from simplace.devices.device_set import Device
 from simplace.graph.dtypes import DataType
@@ -42,10 +42,13 @@ def _make_programs(placement: Placement, node: int) -> Iterator[Program]:
     device = placement.devices.by_name[placement.device(node)]
     for attr, kind in op_def.attr_types.items():
         called = attrs.get(attr) if kind == "func" else None
-        function = program.graph.library.get(called.name) if isinstance(called, FuncRef) else None
-        if function is None:
+        found = _find_function(program, called.name) if isinstance(called, FuncRef) else None
+        if found is None:
             continue
+        function, library, is_made = found
         rewrites = 0 if program.caller is None else program.caller.rewrites  # of all that a function reaches, too
+        is_made = is_made or (program.caller is not None and program.caller.is_made)
+        slots = find_captured_slots(op_def, attr, attrs)
         caller = Caller(
             program.name,
             graph.names[node],
@@ -53,14 +56,16 @@ def _make_programs(placement: Placement, node: int) -> Iterator[Program]:
             describe_role(op, attr),
             placement.notes(node).at,
             takes_default(op, attrs),
-            max(rewrites, count_rewrites(op)),
-            () if program.caller is None else program.caller.left_out,
+            0 if is_made else max(rewrites, count_rewrites(op)),
+            () if program.caller is None else program.caller.switched,
+            upstream=_find_upstream(placement, node),
+            captured=len(slots),
+            is_made=is_made,
         )
-        slots = find_captured_slots(op_def, attr, attrs)
         yield Program(
             shown_name(function.name),
             "dataset",
-            GraphDef((), select_reached(function, program.graph.library), program.graph.producer),
+            GraphDef((), select_reached(function, library), program.graph.producer),
             function.name,
             tuple(_list_arg_devices(placement, node, function, slots, device)),
             device.name,
@@ -69,6 +74,22 @@ def _make_programs(placement: Placement, node: int) -> Iterator[Program]:
             inlining=program.inlining,
             caller=caller,
         )
+
+
+def _find_function(program: Program, name: str) -> tuple[FunctionDef, Mapping[str, FunctionDef], bool] | None:
+    """Return a function, the library that it is in, and whether rewriting the program has made it."""
+    for library in (program.graph.library, program.rewritten):
+        if name in library:
+            return library[name], library, library is program.rewritten
+    return None
+
+
+def _find_upstream(placement: Placement, node: int) -> str:
+    """Return the function of the dataset that a dataset's op takes first, "" where it calls none or several."""
+    graph = placement.graph
+    made = next((graph.edge_src[edge] for edge in graph.data_in_edges(node) if graph.edge_dst_slot[edge] == 0), None)
+    called = [] if made is None else [each.name for each in graph.attrs[made].values() if isinstance(each, FuncRef)]
+    return called[0] if len(called) == 1 else ""
 
 
 def _list_arg_devices(

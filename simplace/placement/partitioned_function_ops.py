@@ -40,7 +40,8 @@ def _make_program(placement: Placement, node: int, function: FunctionDef) -> Pro
         "function called",
         placement.notes(node).at,
         rewrites=0 if program.caller is None else program.caller.rewrites,
-        left_out=() if program.caller is None else program.caller.left_out,
+        switched=() if program.caller is None else program.caller.switched,
+        is_made=program.caller is not None and program.caller.is_made,
     )
     return Program(
         shown_name(function.name),

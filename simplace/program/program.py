@@ -7,7 +7,7 @@ from dataclasses import dataclass, field, replace
 from typing import Literal
 
 from simplace.devices.device_name import DeviceName
-from simplace.graph.node_def import GraphDef, Shape
+from simplace.graph.node_def import FunctionDef, GraphDef, Shape
 from simplace.graph.op_kinds import INTS_ON_DEVICE
 
 EAGER_OPS = "eager ops"  # what stands for the name of a program where ops ran outside of any
@@ -90,8 +90,10 @@ class Caller:
 
     `program` and `node` name the op ("" for one that ran eagerly), `op` is its type, `role` says what the function is
     for it, `at` is the user's line. With `takes_default` what requests no device goes to that of the op. The
-    dataset's graph is rewritten so many times first (lowering/rewrite_utils.py), without the optimizers left out;
-    `unreplayed` is one by which TensorFlow has rewritten the function and that is not replayed, "" for none.
+    dataset's graph is rewritten so many times first (lowering/rewrite_utils.py), with the optimizers switched that the
+    program switches; `unreplayed` is one by which TensorFlow has rewritten the function and that is not replayed, ""
+    for none. `upstream` is the function of the dataset that the op takes, "" if it calls none; the last `captured`
+    arguments are what the function captures. What tf.data's optimizers made, and what that calls, `is_made`: as it is.
     """
 
     program: str
@@ -101,8 +103,11 @@ class Caller:
     at: str
     takes_default: bool = True
     rewrites: int = 0
-    left_out: tuple[str, ...] = ()
+    switched: tuple[str, ...] = ()
     unreplayed: str = ""
+    upstream: str = ""
+    captured: int = 0
+    is_made: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -146,6 +151,7 @@ class Program:
     codes of the errors that first calls ended with in the run.
     `xla_error` is what XLA says against compiling the function, besides what it has no kernel for; "" for nothing.
     `copy_error` is what TensorFlow said of an argument that it could not copy to where XLA compiles the function.
+    `rewritten` is the library as rewritten where that has functions which the graph's has not.
     `pins` are requests to suppose; with any, this is a what-if and not what the program says.
     """
 
@@ -177,6 +183,7 @@ class Program:
     raised: frozenset[str] = frozenset()
     xla_error: str = ""
     copy_error: str = ""
+    rewritten: Mapping[str, FunctionDef] = field(default_factory=dict)
 
     @property
     def title(self) -> str:
@@ -211,11 +218,23 @@ class Program:
         """Return the same program with soft placement on or off."""
         return self if soft == self.soft_placement else replace(self, soft_placement=soft)
 
-    def with_notes_on_fused(self, made_of: Mapping[str, Mapping[str, str]]) -> Program:
-        """Return the same program with notes on fused nodes: by function, those on the node that each is made of."""
-        notes = {
-            function: {**known, **{node: known[first] for node, first in made_of[function].items() if first in known}}
-            for function, known in self.notes.items()
-            if made_of.get(function)
-        }
-        return replace(self, notes={**self.notes, **notes}) if notes else self
+    def with_rewritten(
+        self,
+        made_of: Mapping[str, Mapping[str, str]],
+        origins: Mapping[str, Mapping[str, tuple[str, str]]],
+        library: Mapping[str, FunctionDef],
+    ) -> Program:
+        """Return the same program with what rewriting its functions made: notes on fused nodes, and other functions.
+
+        `made_of` has by function the node that each fused one is made of first, `origins` by function that was made,
+        which the library has, the function and the node that each of its nodes was.
+        """
+        notes: dict[str, Mapping[str, NodeNotes]] = {}
+        for function, known in self.notes.items():
+            if made_of.get(function):
+                made = {node: known[first] for node, first in made_of[function].items() if first in known}
+                notes[function] = {**known, **made}
+        for function, nodes in origins.items():
+            found = {node: self.notes.get(of, {}).get(name) for node, (of, name) in nodes.items()}
+            notes[function] = {node: note for node, note in found.items() if note is not None}
+        return replace(self, notes={**self.notes, **notes}, rewritten=library) if notes or library else self

@@ -141,8 +141,11 @@ def called_outcomes(
     if all(graph.function in known or graph.function.startswith("__wrapped__") for graph in observation.logged.graphs):
         return
     placed = list(_place_those_that_can(programs, devices, table))
-    called = place_callees(placed, observation, devices, lambda program, own: place_program(program, own, table))
-    for placement, log in called:
+
+    def place(program: Program, own: DeviceSet) -> Placement:
+        return place_program(program, own, table)
+
+    for placement, log in place_callees(placed, observation, devices, table, place):
         if log is not None:
             agreement = compare_placement(placement, log)
             lines = [

@@ -21,8 +21,9 @@ TensorFlow places as simplace does is counted. A notebook that asks which GPUs t
 way, has lines that differ; where it makes a `MirroredStrategy`, the plain run mirrors onto as many CPUs. A cell that
 ends with an exception (for a package that is not installed, or a download without a stand-in) is counted; the next
 one runs. An empty cell was not run. `intro_to_graphs` prints a graph whose functions are in the order of a hash of
-their names, and the numbers in these names differ with GPUs. Written by `python -m tests.guides FOLDER --page
-docs/guides.md`.
+their names, and the numbers in these names differ with GPUs. On a GPU a cell of `sparse_tensor` ends with TensorFlow's
+error: Keras has XLA compile a step with ops that XLA has no kernel for. Written by `python -m tests.guides FOLDER
+--page docs/guides.md`.
 """
 
 

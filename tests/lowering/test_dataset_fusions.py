@@ -6,7 +6,7 @@ import pytest
 
 from simplace.graph.node_def import FunctionDef
 from simplace.lowering.dataset_fusions import fuse_datasets
-from tests.lowering.worlds import function
+from tests.lowering.worlds import TABLE, function
 
 OF_DATASETS = {"_tf_data_function": True}
 SAME = function("same(a: int64, b: int64) -> c: int64, d: int64", "i = Identity(a)", {"c": "i:output:0", "d": "b"})
@@ -24,7 +24,7 @@ def of_datasets(text: str, result: str) -> FunctionDef:
 
 def fused(text: str, result: str) -> list[str]:
     """Fuse the datasets of a function; list its nodes but for the three constants, then what it returns."""
-    made, _ = fuse_datasets(of_datasets(text, result), {"same": SAME, "other": OTHER})
+    made = fuse_datasets(of_datasets(text, result), {"same": SAME, "other": OTHER}, TABLE).function
     nodes = [node for node in made.nodes if node.name not in ("one", "zero", "all")]
     return [*(f"{node.name} = {node.op}({', '.join(node.inputs)})" for node in nodes), made.ret["y"]]
 
@@ -70,8 +70,8 @@ def test_a_batch_is_fused_with_the_map_before_it() -> None:
         "MapAndBatchDataset/_12 = MapAndBatchDataset(MapAndBatchDataset:handle:0, one:output:0, n, zero:output:0)",
         "MapAndBatchDataset/_12:handle:0",
     ]
-    _, made_of = fuse_datasets(of_datasets(text, "c:handle:0"), {"other": OTHER})
-    assert made_of == {"MapAndBatchDataset": "m", "MapAndBatchDataset/_12": "p"}
+    made = fuse_datasets(of_datasets(text, "c:handle:0"), {"other": OTHER}, TABLE)
+    assert made.made_of == {"MapAndBatchDataset": "m", "MapAndBatchDataset/_12": "p"}
 
 
 def test_a_shuffle_and_a_repeat_stay_beside_what_they_are_fused_to() -> None:
@@ -103,9 +103,10 @@ def test_a_shuffle_and_a_repeat_stay_beside_what_they_are_fused_to() -> None:
 )
 def test_what_is_not_fused_stays_as_it_is(text: str) -> None:
     before = of_datasets(text, "b:handle:0")
-    assert fuse_datasets(before, {"other": OTHER}) == (before, {})
+    made = fuse_datasets(before, {"other": OTHER}, TABLE)
+    assert (made.function, made.made_of) == (before, {})
 
 
 def test_only_functions_that_datasets_call_are_optimized() -> None:
     plain = function("f(d: variant, n: int64) -> y: variant", "x = SkipDataset(d, n)", {"y": "x:handle:0"})
-    assert fuse_datasets(plain, {})[0] is plain
+    assert fuse_datasets(plain, {}, TABLE).function is plain

@@ -3,15 +3,15 @@
 from __future__ import annotations
 
 from simplace.graph.node_def import GraphDef
-from simplace.lowering.rewrite_utils import find_left_out, rewrite_functions
-from tests.lowering.worlds import FLOAT, function
+from simplace.lowering.rewrite_utils import find_switched, rewrite_functions
+from tests.lowering.worlds import FLOAT, TABLE, function
 
 
 def test_each_result_gets_a_sink_beside_it() -> None:
     f = function(
         "f(x: float) -> y: float, z: float", "FakeSink0 = Neg(x)\nn = Neg(x)", {"y": "n:y:0", "z": "FakeSink0:y:0"}
     )
-    (rewritten,) = rewrite_functions(GraphDef((), {"f": f}), 1).graph.library.values()
+    (rewritten,) = rewrite_functions(GraphDef((), {"f": f}), 1, TABLE).graph.library.values()
     assert rewritten.ret == f.ret
     assert [(node.name, node.op, node.inputs, node.attrs) for node in rewritten.nodes[2:]] == [
         ("FakeSink0/_3", "Identity", ("n:y:0",), {"T": FLOAT}),
@@ -21,7 +21,7 @@ def test_each_result_gets_a_sink_beside_it() -> None:
 
 def test_each_rewriting_leaves_sinks_of_its_own() -> None:
     f = function("f(x: float) -> y: float", "n = Neg(x)", {"y": "n:y:0"})
-    (rewritten,) = rewrite_functions(GraphDef((), {"f": f}), 2).graph.library.values()
+    (rewritten,) = rewrite_functions(GraphDef((), {"f": f}), 2, TABLE).graph.library.values()
     assert [(node.name, node.inputs) for node in rewritten.nodes[1:]] == [
         ("FakeSink0", ("n:y:0",)),
         ("FakeSink0/_3", ("n:y:0",)),
@@ -38,7 +38,7 @@ def test_the_last_rewriting_fuses() -> None:
         {"y": "skip:handle:0"},
         attrs={"_tf_data_function": True},
     )
-    (rewritten,) = rewrite_functions(GraphDef((), {"f": f}), 2).graph.library.values()
+    (rewritten,) = rewrite_functions(GraphDef((), {"f": f}), 2, TABLE).graph.library.values()
     assert rewritten.ret == {"y": "d"}
     assert [(node.name, node.inputs) for node in rewritten.nodes[1:]] == [
         ("FakeSink0", ("d",)),
@@ -46,7 +46,7 @@ def test_the_last_rewriting_fuses() -> None:
     ]
 
 
-def test_the_names_of_its_datasets_tell_which_optimizers_left_a_function_as_it_is() -> None:
+def test_the_names_of_its_datasets_tell_which_optimizers_are_switched() -> None:
     f = function(
         "f(d: variant, n: int64) -> y: variant",
         """\
@@ -60,12 +60,17 @@ def test_the_names_of_its_datasets_tell_which_optimizers_left_a_function_as_it_i
     )
     graph = GraphDef((), {"f": f})
 
-    def left_out(*logged: str) -> tuple[str, ...]:
-        return find_left_out(graph, "f", 1, {*logged})
+    ops = {"MapAndBatchDataset": "MapAndBatchDataset", "skip": "SkipDataset", "map": "MapDataset"}
+    ops |= {"batch": "BatchDatasetV2", "another": "MapDataset"}
 
-    assert left_out("MapAndBatchDataset") == ()
-    assert left_out("skip", "MapAndBatchDataset") == ("noop_elimination",)
-    assert left_out("map", "batch") == ("map_and_batch_fusion",)
-    assert left_out("skip", "map", "batch") == ("noop_elimination", "map_and_batch_fusion")
-    assert left_out("another") == ()
-    assert find_left_out(graph, "f", 0, {"skip", "map", "batch"}) == ()
+    def switched(*logged: str) -> tuple[str, ...]:
+        found, unreplayed = find_switched(graph, "f", 1, {name: ops[name] for name in logged}, TABLE)
+        assert unreplayed == ""
+        return found
+
+    assert switched("MapAndBatchDataset") == ()
+    assert switched("skip", "MapAndBatchDataset") == ("noop_elimination",)
+    assert switched("map", "batch") == ("map_and_batch_fusion",)
+    assert switched("skip", "map", "batch") == ("noop_elimination", "map_and_batch_fusion")
+    assert switched("another") == ()
+    assert find_switched(graph, "f", 0, ops, TABLE) == ((), "")

@@ -386,35 +386,6 @@ def test_a_map_that_hands_on_its_elements_calls_no_function(write) -> None:
     ] == []
 
 
-@pytest.mark.parametrize(
-    ("optimizer", "made"),
-    [
-        ("map_fusion", "map(lambda x: x + 1).map(lambda x: x * 2)"),
-        ("filter_fusion", "filter(lambda x: x > 0).filter(lambda x: x < 3)"),
-        ("map_and_filter_fusion", "map(lambda x: x + 1).filter(lambda x: x < 3)"),
-        ("make_deterministic", "map(lambda x: x + tf.random.uniform([], 0, 9, tf.int64), num_parallel_calls=2)"),
-    ],
-)
-def test_what_an_optimizer_rewrites_that_is_not_replayed_is_not_compared(write, optimizer: str, made: str) -> None:
-    write(f"""\
-        import tensorflow as tf
-        options = tf.data.Options()
-        if "{optimizer}" == "make_deterministic":
-            tf.keras.utils.set_random_seed(1)
-            tf.config.experimental.enable_op_determinism()
-        else:
-            options.experimental_optimization.{optimizer} = True
-        for each in tf.data.Dataset.range(4).flat_map(lambda i: tf.data.Dataset.range(i).{made}).with_options(options):
-            pass
-    """)
-    result = simplace.check("model.py", "cpu:1,gpu:1")
-    assert (result.agrees, result.failure) == (True, None)
-    assert f"; 1 function not compared, as tf.data's {optimizer} is not replayed" in agreement_line(result)
-    (outer,) = [each for each in of_agreement(result) if each.program == "Dataset_flat_map_lambda"]
-    assert outer.skipped == f"rewritten by tf.data's {optimizer}, which is not replayed"
-    assert result.coverage.missing != ()
-
-
 @pytest.mark.parametrize("machine", ["cpu:1", "cpu:1,gpu:1", "cpu:1,gpu:2"])
 def test_what_datasets_call_that_the_elements_of_a_dataset_are_made_of(write, capfd, machine: str) -> None:
     write("""\

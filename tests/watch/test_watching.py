@@ -145,12 +145,19 @@ def test_after_a_while_most_eager_ops_do_not_pass_simplace_and_are_counted_by_te
     assert abs(times - 30_000) < 1_000
 
 
-def test_sessions_are_named_as_not_seen(found):
-    assert found["session"] == {
-        "line": "simplace: TensorFlow ran no op while it was watched. Runs of sessions (1) are not counted; "
-        "simplace show has them",
-        "error": "None",
-    }
+def test_runs_of_sessions_are_counted_and_compared(found):
+    session = found["session"]
+    assert session["line"] == (
+        f"simplace: 2 ops on CPU:2, 1 on CPU:1: MatMul ({PROGRAM}:254); 3 copies a step, ≥ 20 B. "
+        "Runs of sessions with options of their own (1) are not counted"
+    )
+    assert (session["values"], session["error"]) == ([31.0, 31.0, 31.0, "caught", True, 0], "None")
+    assert session["agrees"]
+    assert session["summary"].endswith(f"agrees with TensorFlow {_version()}: 5/5 nodes")
+    assert session["product"] == [
+        f"MatMul (MatMul) runs on CPU:1 at {PROGRAM}:254.",
+        f"  1. The device /device:CPU:1 was requested by the line {PROGRAM}:253.",
+    ]
 
 
 def test_an_error_of_simplace_is_told_and_reaches_nothing(found):

@@ -246,12 +246,31 @@ FOUND["very many eager ops"] = {
 
 
 def run_session():
-    with tf.Graph().as_default(), tf.compat.v1.Session() as session:
-        session.run(tf.constant(1.0))
+    v1 = tf.compat.v1
+    config = v1.ConfigProto(device_count={"CPU": 3})
+    with tf.Graph().as_default(), v1.Session(config=config) as session:
+        fed = v1.placeholder(tf.float32, [None, 4])
+        with tf.device("CPU:1"):
+            product = tf.matmul(fed, fed, transpose_b=True)
+        with tf.device("CPU:2"):
+            result = tf.reduce_sum(product) + 1.0
+        values = [float(session.run(result, {fed: [[1.0, 2.0, 3.0, 4.0]]})) for _ in range(3)]
+        try:
+            session.run(product)
+        except tf.errors.InvalidArgumentError:
+            values.append("caught")
+        metadata = v1.RunMetadata()
+        options = v1.RunOptions(trace_level=v1.RunOptions.FULL_TRACE)
+        session.run(result, {fed: [[0.0] * 4]}, options, metadata)
+        session.run(product, {fed: [[0.0] * 4]}, options, metadata)
+        return [*values, bool(metadata.step_stats.dev_stats), len(metadata.partition_graphs)]
 
 
-session_watch, _, error = watch(run_session)
-FOUND["session"] = {"line": session_watch.line, "error": repr(error)}
+session_watch, values, error = watch(run_session)
+FOUND["session"] = {
+    "line": session_watch.line, "error": repr(error), "values": values, "summary": str(session_watch.result),
+    "product": str(session_watch.result.explain("MatMul")).splitlines()[:2], "agrees": session_watch.result.agrees,
+}  # fmt: skip
 
 # An error of simplace's own.
 from simplace.oracle.live import watched_calls  # noqa: E402

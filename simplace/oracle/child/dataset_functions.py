@@ -21,6 +21,7 @@ from simplace.oracle.child.tensors import resource_device, task_of
 from simplace.program.program import Caller
 
 _ON_HOST = (tf.int32, tf.string)
+_CALLED = "_simplace_dataset_function"  # an attribute of datasets, which goes when they go
 
 
 class DatasetFunctions:
@@ -41,12 +42,26 @@ class DatasetFunctions:
             name = read_function_name(attrs[attr.name]) if attr.type == "func" and attr.name in attrs else ""
             if name and self._functions.exists(name):
                 captured = list(find_captured(op, attr.name, inputs, attrs))
-                self._record(op, attr.name, name, captured, attrs, device)
+                upstream = getattr(inputs[0], _CALLED, "") if len(inputs) else ""
+                self._record(op, attr.name, name, captured, attrs, device, upstream)
                 found.append(name)
         return found
 
+    def mark(self, functions: Sequence[str], results: Any) -> None:
+        """Let datasets remember the function that the op which made them has, if it has one."""
+        if len(functions) == 1 and isinstance(results, (list, tuple)):
+            for tensor in results:
+                tensor.__dict__[_CALLED] = functions[0]
+
     def _record(
-        self, op: str, attr: str, name: str, captured: list[Any], attrs: Mapping[str, Any], device: str
+        self,
+        op: str,
+        attr: str,
+        name: str,
+        captured: list[Any],
+        attrs: Mapping[str, Any],
+        device: str,
+        upstream: str,
     ) -> None:
         args = self._functions.definition(name).signature.input_arg
         placed = [device] * (len(args) - len(captured)) + [_find_device(tensor, device) for tensor in captured]
@@ -60,7 +75,15 @@ class DatasetFunctions:
         self._calls.reach_functions(names)
         plain = {each: value for each, value in attrs.items() if isinstance(value, bool)}
         caller = Caller(
-            "", "", op, describe_role(op, attr), self._lines.here(), takes_default(op, plain), count_rewrites(op)
+            "",
+            "",
+            op,
+            describe_role(op, attr),
+            self._lines.here(),
+            takes_default(op, plain),
+            count_rewrites(op),
+            upstream=upstream,
+            captured=len(captured),
         )
         self._recorder.program(
             graph,

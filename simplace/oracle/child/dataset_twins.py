@@ -23,6 +23,7 @@ import tensorflow as tf
 
 from simplace.oracle.child import kernel_types
 from simplace.oracle.child.called_functions import read_function_name
+from simplace.oracle.child.dataset_options import exchange_options, read_options
 from simplace.oracle.child.dataset_walks import WALKS
 from simplace.oracle.child.functions import Functions
 from simplace.oracle.child.host_variables import lend_to_host
@@ -42,6 +43,7 @@ _TYPES = "_simplace_element_types"
 _PLACED = "_simplace_placed_dataset"
 _READ = "_simplace_read_variables"
 _MAKERS = "_simplace_makers"
+_OPTIONS = "_simplace_options"
 _execute = run_alone(find_original(pywrap_tfe, "TFE_Py_Execute"))
 
 
@@ -106,9 +108,12 @@ class DatasetTwins:
         made.__dict__[_READ] = _list_read(inputs)
         if any(map(self._may_use_gpu, functions)) or any(map(_has_twin, inputs)):
             with lend_to_host([*map(find_twin, inputs)]) as lent:
-                made.__dict__[_TWIN] = run(find_host(), inputs=lent, attrs=self._copy_functions(attrs))[0]
+                own = exchange_options(op, self._copy_functions(attrs))  # what is fused has the program's names
+                made.__dict__[_TWIN] = run(find_host(), inputs=lent, attrs=own)[0]
             made.__dict__[_TYPES] = _list_types(inputs, attrs)
             made.__dict__[_MAKERS] = self._list_makers(op, inputs, attrs)
+            before = next((_find(tensor, _OPTIONS, b"") for tensor in inputs if tensor.dtype == tf.variant), b"")
+            made.__dict__[_OPTIONS] = before + read_options(op, dict(zip(attrs[::2], attrs[1::2], strict=True)))
             self._reads_any = self._reads_any or any(map(is_gpu_variable, inputs))
         placed = [*map(find_placed, inputs)]
         if kernel_types.takes_seeds(op) or any(map(is_not, placed, inputs)):
@@ -125,7 +130,7 @@ class DatasetTwins:
     def _place_inner(self, dataset: Any) -> None:
         """Make TensorFlow place what the datasets call that a dataset's functions make."""
         for maker in _find(dataset, _MAKERS, ()):
-            self._inner.place(maker)
+            self._inner.place(maker, _find(dataset, _OPTIONS, b""))
 
     def _may_use_gpu(self, function: str) -> bool:
         if function not in self._known:

@@ -177,6 +177,7 @@ class EagerExecution:
                     results = self._compute_in_py_function(given) if is_in_py_function() else self._compute(given)
                 if self._emulate:
                     results = self._datasets.twins.follow(op, inputs, given.attrs, functions, run, results)
+            self._datasets.functions.mark(functions, results)
             return self._datasets.feeds.hand_on(op, inputs, functions, results)
 
     def _exchange(self, given: _Given) -> _Given:

@@ -18,6 +18,7 @@ from simplace.graph.op_kinds import CALLS_OF_PYTHON
 from simplace.oracle.child import kernel_types
 from simplace.oracle.child.called_functions import CPU_COPY
 from simplace.oracle.child.captured_inputs import find_captured
+from simplace.oracle.child.dataset_options import add_options, fuse_as_inside, fuses_functions
 from simplace.oracle.child.dataset_walks import list_needed, make_empty_dataset
 from simplace.oracle.child.failures import FAILURES
 from simplace.oracle.child.functions import Functions
@@ -55,14 +56,18 @@ class InnerDatasets:
             if attr.type == "func" and self._functions.exists(attrs.get(attr.name, "")):
                 yield Maker(attrs[attr.name], tuple(find_captured(op, attr.name, inputs, attrs)))
 
-    def place(self, maker: Maker) -> None:
-        """Make TensorFlow place what the datasets call that a function makes, at any depth."""
-        key = (maker.function, *(input_device(tensor, find_host()) for tensor in maker.captured))
+    def place(self, maker: Maker, options: bytes = b"") -> None:
+        """Make TensorFlow place what the datasets call that a function makes, at any depth.
+
+        `options` are those of the dataset that calls it, by which tf.data may fuse functions.
+        """
+        fusing = fuse_as_inside(options) if fuses_functions(options) else b""
+        key = (maker.function, str(fusing), *(input_device(tensor, find_host()) for tensor in maker.captured))
         if key in self._placed:
             return
         self._placed.add(key)
         definition = self._functions.definition(maker.function)
-        made = _make_iterating(definition)
+        made = _make_iterating(definition, fusing)
         if made is None:
             return
         context.context().add_function_def(made)
@@ -70,12 +75,12 @@ class InnerDatasets:
         args = [*_make_elements(definition, len(maker.captured)), *maker.captured]
         with run_at_once(), suppress(*FAILURES):  # where nothing can be computed from zeros, or on emulated GPUs
             _execute(context.context()._handle, find_host(), made.signature.name, args, attrs, 0)
-        self.place_in(definition, maker.captured)
+        self.place_in(definition, maker.captured, options)
 
-    def place_in(self, definition: Any, captured: Sequence[Any]) -> None:
+    def place_in(self, definition: Any, captured: Sequence[Any], options: bytes = b"") -> None:
         """Make TensorFlow place what the functions make and call that the datasets of a function call."""
         for maker in self._list_makers_in(definition, captured):
-            self.place(maker)
+            self.place(maker, options)
 
     def _list_makers_in(self, definition: Any, captured: Sequence[Any]) -> Iterator[Maker]:
         """Yield the functions of the datasets that a function makes, those of which all resources are known."""
@@ -90,7 +95,7 @@ class InnerDatasets:
                         yield Maker(maker.function, tuple(given))
 
 
-def _make_iterating(definition: function_pb2.FunctionDef) -> function_pb2.FunctionDef | None:
+def _make_iterating(definition: function_pb2.FunctionDef, options: bytes) -> function_pb2.FunctionDef | None:
     """Return a function that makes the datasets of another one, and iterators over them; None where there are none.
 
     There is none either where they depend on something that has an effect.
@@ -110,22 +115,25 @@ def _make_iterating(definition: function_pb2.FunctionDef) -> function_pb2.Functi
         del copy.input[:]
         copy.input.extend(each for each in node.input if not each.startswith("^"))
     for node in last:
-        name = _add_iterator(made, node)
+        name = _add_iterator(made, node, options)
         made.signature.control_output.append(name)
         made.control_ret[name] = name
     return made
 
 
-def _add_iterator(made: function_pb2.FunctionDef, dataset: Any) -> str:
-    """Add an iterator over a dataset; return the name of the node that initializes it."""
-    prefix, tensor = f"{dataset.name}/simplace", kernel_types.find_op_def(dataset.op).output_arg[0].name
+def _add_iterator(made: function_pb2.FunctionDef, dataset: Any, options: bytes) -> str:
+    """Add an iterator over a dataset, with options if any; return the name of the node that initializes it."""
+    prefix = f"{dataset.name}/simplace"
+    tensor = f"{dataset.name}:{kernel_types.find_op_def(dataset.op).output_arg[0].name}:0"
+    if options:
+        tensor = add_options(made, dataset, tensor, options)
     iterator = made.node_def.add(name=f"{prefix}/iterator", op="AnonymousIteratorV3", device=_HOST)
     types = next(dataset.attr[name].list.type for name in kernel_types.TYPE_ATTRS if name in dataset.attr)
     for dtype in types:
         iterator.attr["output_types"].list.type.append(dtype)
         iterator.attr["output_shapes"].list.shape.add(unknown_rank=True)
     start = made.node_def.add(name=f"{prefix}/start", op="MakeIterator", device=_HOST)
-    start.input.extend([f"{dataset.name}:{tensor}:0", f"{iterator.name}:handle:0"])
+    start.input.extend([tensor, f"{iterator.name}:handle:0"])
     return str(start.name)
 
 

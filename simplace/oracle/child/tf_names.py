@@ -130,7 +130,9 @@ STEPS = Use("measurements", _list_names("""
     tsl.profiler.protobuf.xplane_pb2   XSpace
 """))  # fmt: skip
 WATCH = Use("watching the user's own process", _list_names("""
-    python.client.session         BaseSession._call_tf_sessionrun
+    core.protobuf.config_pb2      RunMetadata RunOptions
+    python.client.pywrap_tf_session  TF_DeleteBuffer TF_GetBuffer TF_NewBuffer TF_NewBufferFromString TF_OperationName
+    python.client.session         BaseSession._call_tf_sessionrun BaseSession._config BaseSession._target
     python.eager.context          Context.disable_graph_collection Context.enable_graph_collection
     python.eager.context          Context.export_run_metadata Context.is_async
     python.eager.polymorphic_function.atomic_function       AtomicFunction AtomicFunction._cached_graph

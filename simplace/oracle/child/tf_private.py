@@ -25,6 +25,7 @@ def load_module(path: str) -> Any:
 
 function_pb2 = load_module("core.framework.function_pb2")
 op_def_pb2 = load_module("core.framework.op_def_pb2")
+dataset_options_pb2 = load_module("core.framework.dataset_options_pb2")
 config_pb2 = load_module("core.protobuf.config_pb2")
 rewriter_config_pb2 = load_module("core.protobuf.rewriter_config_pb2")
 xplane_pb2 = load_module("tsl.profiler.protobuf.xplane_pb2")

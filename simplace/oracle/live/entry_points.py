@@ -29,8 +29,11 @@ class Watcher(Protocol):
     def end_call(self, token: Any, results: Any, error: BaseException | None) -> None:
         """Observe what an op or a function has returned or raised."""
 
-    def note_session(self) -> None:
-        """Count a run of a session."""
+    def begin_session(self, session: Any, options: Any, feeds: Any, fetches: Any, targets: Any, metadata: Any) -> Any:
+        """Count a run of a session; what this returns, if not None, is passed to `end_session`."""
+
+    def end_session(self, token: Any, metadata: Any) -> None:
+        """Observe the graphs of a run of a session that has succeeded."""
 
     def note_scope(self, graph: Any) -> None:
         """Observe a graph whose innermost device scope has just been entered."""
@@ -178,10 +181,21 @@ def _word_as_fast_path(error: BaseException) -> None:
         error.message += _UNNAMED
 
 
-def _run_session(*args: Any, **kwargs: Any) -> Any:
-    for watcher in _watchers:
-        _show(watcher, watcher.note_session)
-    return _originals[session.BaseSession, "_call_tf_sessionrun"](*args, **kwargs)
+def _run_session(own: Any, options: Any, feeds: Any, fetches: Any, targets: Any, metadata: Any) -> Any:
+    from simplace.oracle.live.watched_sessions import run_and_tell
+
+    call = _originals[session.BaseSession, "_call_tf_sessionrun"]
+    begun = [
+        (watcher, _show(watcher, watcher.begin_session, own, options, feeds, fetches, targets, metadata))
+        for watcher in _watchers
+    ]
+    tokens = [(watcher, token) for watcher, token in begun if token is not None]
+    if not tokens:
+        return call(own, options, feeds, fetches, targets, metadata)
+    results, told = run_and_tell(call, own, feeds, fetches, targets)
+    for watcher, token in tokens:
+        _show(watcher, watcher.end_session, token, told)
+    return results
 
 
 def _enter_scope(graph: Any, *args: Any, **kwargs: Any) -> Any:

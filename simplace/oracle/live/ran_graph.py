@@ -22,6 +22,7 @@ from simplace.graph.op_kinds import (
 )
 from simplace.oracle.child.source_lines import SourceLines
 from simplace.oracle.live.watched_calls import WatchedCall
+from simplace.oracle.live.watched_sessions import WatchedSession
 from simplace.program.watched import RanCopy, RanFunction, RanOps
 
 _FORWARDING = CONTROL_FLOW | IDENTITIES
@@ -30,12 +31,12 @@ _ORDER = "/ctrl/_"  # in the name of what is sent for the sake of order alone (A
 
 
 class FunctionReader:
-    """Reader of the graphs of one function, which finds the ops that the program traced behind their nodes.
+    """Reader of the graphs of one function or kind of session run, which finds the ops that the program traced.
 
     To find an op's line takes as long as all else that is done for it, so that only few get theirs.
     """
 
-    def __init__(self, call: WatchedCall, lines: SourceLines) -> None:
+    def __init__(self, call: WatchedCall | WatchedSession, lines: SourceLines) -> None:
         self._watched = call
         self._lines = lines
         graphs = call.graphs or call.copied

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -12,7 +13,7 @@ from simplace.graph.dtypes import DataType
 from simplace.graph.function_names import shown_name
 from simplace.oracle.child import capture
 from simplace.oracle.child.eager_log import choose_attrs
-from simplace.oracle.child.functions import make_compiled_call, note_function
+from simplace.oracle.child.functions import make_compiled_call, note_function, note_graph
 from simplace.oracle.child.own_work import INSIDE
 from simplace.oracle.child.source_lines import SourceLines
 from simplace.oracle.child.tf_private import context
@@ -20,6 +21,7 @@ from simplace.oracle.eager_attrs import read_attrs
 from simplace.oracle.live.watched_calls import WatchedCall, ask_for_all
 from simplace.oracle.live.watched_ops import WatchedOp
 from simplace.oracle.live.watched_run import WatchedRun
+from simplace.oracle.live.watched_sessions import WatchedSession
 from simplace.program.eager_op import EagerInput, EagerOp
 from simplace.program.observation import LoggedNode, Observation, ObservedDevice, ObservedEagerOp, ObservedProgram
 from simplace.program.program import NodeNotes, Program, Resource
@@ -36,8 +38,8 @@ def observe_watched(run: WatchedRun, directory: Path) -> Observation:
         capture.write_kernel_table(registry)
         return Observation(
             tf.version.VERSION,
-            tuple(_describe_device(name) for name in context.context().devices()),
-            tuple(_observe_call(call, run.lines) for call in run.calls),
+            tuple(_describe_device(name) for name in _list_devices(run)),
+            (*(_observe_call(call, run.lines) for call in run.calls), *_observe_sessions(run)),
             run.list_remarks(),
             str(registry),
             eager=tuple(_observe_op(each) for each in run.list_ops()),
@@ -71,6 +73,44 @@ def _observe_call(call: WatchedCall, lines: SourceLines) -> ObservedProgram:
     )
     is_asked = bool(log) or call.refused is not None
     return ObservedProgram(program, tuple(log), call.refused, is_asked=is_asked, is_rewritten=True)
+
+
+def _list_devices(run: WatchedRun) -> Sequence[str]:
+    """Return the names of the devices: those of a session where nothing ran eagerly, so that TensorFlow makes none."""
+    if run.calls or run.list_ops() or not run.sessions:
+        return list(context.context().devices())
+    return run.sessions[0].devices
+
+
+def _observe_sessions(run: WatchedRun) -> Iterator[ObservedProgram]:
+    """Yield each session as a program with all nodes that its runs had."""
+    by_session: dict[int, list[WatchedSession]] = {}
+    for kind in run.sessions:
+        by_session.setdefault(id(kind.session), []).append(kind)
+    yield from (_observe_session(kinds, run.lines) for kinds in by_session.values())
+
+
+def _observe_session(kinds: Sequence[WatchedSession], lines: SourceLines) -> ObservedProgram:
+    first, graph = kinds[0], kinds[0].graph
+    options = first.session._config
+    notes = {
+        name: NodeNotes(at, device_at, tuple(None if dims is None else tuple(dims) for dims in shapes), *more)
+        for name, (at, device_at, shapes, *more) in note_graph(graph, lines).items()
+    }
+    soft = options is not None and options.allow_soft_placement
+    content = graph.as_graph_def().SerializeToString()
+    program = Program(
+        first.name,
+        "session",
+        graph_def.parse_graph_def(content, is_ours=True),
+        soft_placement=soft,
+        notes={"": notes},
+    )
+    found = {node.name: LoggedNode(node.name, node.op, node.device) for kind in kinds for node in kind.list_placed()}
+    # What was added to the graph since then, or is placed run by run, TensorFlow may have placed otherwise.
+    is_whole = all(kind.version == graph.version for kind in kinds)
+    is_pruned = options is not None and options.graph_options.place_pruned_graph
+    return ObservedProgram(program, tuple(found.values()), None, is_asked=is_whole and not is_pruned, is_rewritten=True)
 
 
 def _note_nodes(call: WatchedCall, definition: Any, lines: SourceLines) -> dict[str, NodeNotes]:

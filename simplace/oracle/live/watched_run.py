@@ -16,6 +16,7 @@ from simplace.oracle.live import entry_points
 from simplace.oracle.live.ran_graph import FunctionReader
 from simplace.oracle.live.watched_calls import WatchedCall, WatchedCalls
 from simplace.oracle.live.watched_ops import WatchedOp, WatchedOps
+from simplace.oracle.live.watched_sessions import WatchedSession, WatchedSessions
 from simplace.program.watched import RanOps, Watched, choose_named
 
 _SAMPLED = "Eager ops were sampled: how often each ran is an estimate, and rare ones may be missing."
@@ -34,7 +35,7 @@ class WatchedRun:
             self.lines, partial(entry_points.rest_watcher, self), partial(entry_points.wake_watcher, self)
         )
         self._plain: set[str] = set()  # the names that are of ops
-        self._sessions = 0
+        self._sessions = WatchedSessions()
         self._is_async = False
         self._has_custom_device = False
 
@@ -78,9 +79,16 @@ class WatchedRun:
             else:
                 self._calls.end(token, results, error)
 
-    def note_session(self) -> None:
-        """Count a run of a session."""
-        self._sessions += 1
+    def begin_session(self, *run: Any) -> Any:
+        """Count a run of a session; return its kind if TensorFlow is to tell its graphs."""
+        if is_inside():
+            return None
+        with INSIDE:
+            return self._sessions.begin(*run)
+
+    def end_session(self, kind: WatchedSession, metadata: Any) -> None:
+        """Keep the graphs of a run of a session."""
+        self._sessions.end(kind, metadata)
 
     def note_scope(self, graph: Any) -> None:
         """Keep the user's line of the device scope that a graph has just entered."""
@@ -94,6 +102,7 @@ class WatchedRun:
         """Return what TensorFlow has run, by its own graphs."""
         eager = tuple(RanOps(each.op, each.device, each.at) for each in self.list_ops() if each.device)
         readers = [FunctionReader(call, self.lines) for call in self.calls]
+        readers += [FunctionReader(kind, self.lines) for kind in self.sessions]
         counts = sum((reader.count_ops() for reader in readers), Counter(each.device for each in eager))
         named = choose_named(counts)
         return Watched(tuple(reader.describe(named) for reader in readers), eager, self.list_remarks())
@@ -104,9 +113,14 @@ class WatchedRun:
         return self._calls.calls
 
     @property
+    def sessions(self) -> list[WatchedSession]:
+        """Return the kinds of runs of sessions whose graphs TensorFlow has told."""
+        return self._sessions.list_seen()
+
+    @property
     def has_seen_ops(self) -> bool:
-        """Return whether TensorFlow has run a function or an op; those of sessions are not seen."""
-        return bool(self.calls or self.list_ops())
+        """Return whether TensorFlow has run a function, an op or a session."""
+        return bool(self.calls or self.list_ops() or self.sessions)
 
     def list_ops(self) -> list[WatchedOp]:
         """Return the eager ops that were seen, in the order in which the first ran."""
@@ -124,5 +138,5 @@ class WatchedRun:
             yield _ASYNC
         if self._has_custom_device:
             yield _CUSTOM
-        if self._sessions:
-            yield f"Runs of sessions ({self._sessions}) are not counted; simplace show has them."
+        if self._sessions.unseen:
+            yield f"Runs of sessions with options of their own ({self._sessions.unseen}) are not counted."

@@ -1,0 +1,181 @@
+"""Functions of datasets that tf.data fuses or splits where a program turns that on, as TensorFlow logs them."""
+
+from __future__ import annotations
+
+from collections import Counter
+from pathlib import Path
+from textwrap import dedent
+
+import pytest
+
+import simplace
+from simplace.checks.verdicts import of_agreement
+from simplace.views.text.summary import agreement_line, coverage_line
+
+pytestmark = [pytest.mark.tf, pytest.mark.usefixtures("forked")]
+MACHINES = pytest.mark.parametrize("machine", ["cpu:1", "cpu:1,gpu:1"])
+# `show` prints the elements of a pipeline, and of the same one made by the function of a flat_map.
+HEAD = """\
+    import tensorflow as tf
+    D, A = tf.data.Dataset, tf.data.AUTOTUNE
+    def on_gpu(x):
+        with tf.device("/GPU:0"):
+            return x * 2
+    def above(x):
+        with tf.device("/GPU:0"):
+            return tf.cast(x, tf.float32) > 3.5
+    def listed(rows):
+        return [[part.numpy().tolist() for part in tf.nest.flatten(each)] for each in rows]
+    def show(make, *names):
+        options = tf.data.Options()
+        for name in names:
+            setattr(options.experimental_optimization, name, True)
+        print(listed(make(D.range(6)).with_options(options)))
+        print(listed(D.range(2).flat_map(lambda i: make(D.range(i + 3))).with_options(options)))
+"""
+
+
+@pytest.fixture
+def write(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> object:
+    """Write a program given as text, in a folder of its own."""
+    monkeypatch.chdir(tmp_path)
+    return lambda text: Path("model.py").write_text(dedent(text))
+
+
+def check(write, capfd, machine: str, text: str) -> tuple[list[str], Counter[str]]:
+    """Check a program of which all must agree, and all be accounted for; return what it prints and its programs."""
+    write(HEAD + text)
+    result = simplace.check("model.py", machine)
+    assert (result.agrees, result.coverage.missing) == (True, ()), agreement_line(result) + coverage_line(result)
+    assert "not compared" not in agreement_line(result)
+    assert [each for each in of_agreement(result) if each.skipped] == []
+    return capfd.readouterr().out.splitlines(), Counter(placed.placement.program.name for placed in result)
+
+
+@MACHINES
+def test_maps_that_follow_each_other_are_fused(write, capfd, machine: str) -> None:
+    printed, programs = check(write, capfd, machine, """\
+    @tf.function
+    def helper(x):
+        return x * 3 if x > 1 else x - 1
+    show(lambda rows: rows.map(lambda x: (x, x + 1)).map(lambda a, b: a + b).map(helper), "map_fusion")
+    show(lambda rows: rows.map(on_gpu).map(lambda x: x + 1).batch(2), "map_fusion")
+    """)  # fmt: skip
+    assert printed == [
+        "[[0], [9], [15], [21], [27], [33]]", "[[0], [9], [15], [0], [9], [15], [21]]",
+        "[[[1, 3]], [[5, 7]], [[9, 11]]]", "[[[1, 3]], [[5]], [[1, 3]], [[5, 7]]]",
+    ]  # fmt: skip
+    name = "Dataset_map_lambda"
+    assert programs[f"map_fusion_funcs/map_fusion_funcs/{name}/{name}/Dataset_map_helper"] == 2
+    assert programs[f"map_fusion_funcs/Dataset_map_on_gpu/{name}"] == 2
+    assert programs["Dataset_map_on_gpu"] == programs[name] == 0
+
+
+@MACHINES
+def test_filters_that_follow_each_other_are_fused(write, capfd, machine: str) -> None:
+    printed, programs = check(write, capfd, machine, """\
+    def make(rows):
+        return rows.filter(lambda x: x > 0).filter(above).filter(lambda x: x % 2 == 0)
+    show(make, "filter_fusion")
+    show(lambda rows: rows.filter(lambda x: x > 1).filter(lambda x: x != 3), "filter_fusion")
+    """)  # fmt: skip
+    assert printed == ["[[4]]", "[]", "[[2], [4], [5]]", "[[2], [2]]"]
+    assert sum(count for name, count in programs.items() if name.startswith("fused_predicate")) >= 2
+
+
+@MACHINES
+def test_a_map_that_the_filter_after_it_is_fused_with(write, capfd, machine: str) -> None:
+    printed, programs = check(write, capfd, machine, """\
+    def draw(x):  # so that tf.data does not make the map parallel
+        return on_gpu(x) + tf.random.uniform([], 0, 1, tf.int64)
+    show(lambda rows: rows.map(draw).filter(above), "map_and_filter_fusion")
+    """)  # fmt: skip
+    assert printed == ["[[4], [6], [8], [10]]", "[[4], [4], [6]]"]
+    assert {"fused_map_and_filter_function", "GetLast", "DropLast"} <= programs.keys()
+
+
+@MACHINES
+def test_all_three_together_in_what_a_function_walks_through(write, capfd, machine: str) -> None:
+    printed, _ = check(write, capfd, machine, """\
+    def make(rows):
+        rows = rows.map(lambda x: x).map(lambda x: x + 1).filter(lambda x: x > 1).filter(lambda x: x > 2)
+        return rows.map(lambda x: x * 2).filter(lambda x: x < 12)
+    names = ("map_fusion", "filter_fusion", "map_and_filter_fusion")
+    show(make, *names)
+    options = tf.data.Options()
+    for name in names:
+        setattr(options.experimental_optimization, name, True)
+    @tf.function
+    def total():
+        sum = tf.constant(0, tf.int64)
+        for x in make(D.range(6)).with_options(options):
+            sum += x
+        return sum
+    print(int(total()))
+    """)  # fmt: skip
+    assert printed == ["[[6], [8], [10]]", "[[6], [6], [8]]", "24"]
+
+
+@MACHINES
+def test_what_captures_something_is_not_fused(write, capfd, machine: str) -> None:
+    printed, programs = check(write, capfd, machine, """\
+    v = tf.Variable(2, dtype=tf.int64)
+    show(lambda rows: rows.map(lambda x: x + v).map(lambda x: x * 2), "map_fusion")
+    """)  # fmt: skip
+    assert printed == ["[[4], [6], [8], [10], [12], [14]]", "[[4], [6], [8], [4], [6], [8], [10]]"]
+    assert not any(name.startswith("map_fusion_funcs") for name in programs)
+
+
+@MACHINES
+def test_what_must_be_deterministic_is_split_or_runs_in_order(write, capfd, machine: str) -> None:
+    printed, programs = check(write, capfd, machine, """\
+    tf.keras.utils.set_random_seed(1)
+    tf.config.experimental.enable_op_determinism()
+    v = tf.Variable(2, dtype=tf.int64)
+    def draw(x):
+        return tf.random.uniform([], 0, 1, tf.int64) + x, x
+    def draw_in_turn(x):
+        return tf.cond(x > 1, lambda: x + tf.random.uniform([], 0, 1, tf.int64), lambda: x)
+    show(lambda rows: rows.map(draw, A).prefetch(1))
+    show(lambda rows: rows.map(draw, 2).batch(4))
+    show(lambda rows: rows.map(draw_in_turn, 2))
+    show(lambda rows: rows.map(lambda x: x + v, A).batch(4, num_parallel_calls=2).prefetch(1))
+    show(lambda rows: rows.interleave(lambda i: D.range(i).map(draw, 2), num_parallel_calls=2))
+    """)  # fmt: skip
+    pairs = "[[0, 0], [1, 1], [2, 2]"
+    assert printed[:2] == [f"{pairs}, [3, 3], [4, 4], [5, 5]]", f"{pairs}, [0, 0], [1, 1], [2, 2], [3, 3]]"]
+    assert printed[4] == "[[0], [1], [2], [3], [4], [5]]"
+    assert printed[7] == "[[[2, 3, 4]], [[2, 3, 4, 5]]]"
+    assert programs["Dataset_map_draw_first_split"] == programs["Dataset_map_draw_second_split"] == 6
+    assert programs["Dataset_map_draw_in_turn"] == 2  # an If gives a list of tensors, which TensorFlow does not split
+
+
+@MACHINES
+def test_a_dataset_that_a_strategy_shards_is_fused_in_the_last_rewriting(write, capfd, machine: str) -> None:
+    printed, programs = check(write, capfd, machine, """\
+    options = tf.data.Options()
+    options.experimental_optimization.filter_fusion = options.experimental_optimization.map_fusion = True
+    strategy = tf.distribute.MirroredStrategy()
+    rows = D.range(6).filter(lambda x: x > 0).filter(lambda x: x < 4).map(on_gpu).map(lambda x: x + 1).batch(4)
+    for each in strategy.experimental_distribute_dataset(rows.with_options(options)):
+        print(listed(strategy.experimental_local_results(each)))
+    """)  # fmt: skip
+    assert printed == ["[[[3, 5, 7]]]"]
+    assert {"fused_predicate", "map_fusion_funcs/Dataset_map_on_gpu/Dataset_map_lambda"} <= programs.keys()
+
+
+@pytest.mark.parametrize("machine", ["cpu:1", "cpu:1,gpu:1"])
+def test_ops_that_are_moved_into_a_branch_are_not_compared(write, capfd, machine: str) -> None:
+    write("""\
+        import tensorflow as tf
+        def cut(x):
+            twice = x * 2
+            return tf.cond(x > 1, lambda: twice + 1, lambda: x)
+        print([int(x) for x in tf.data.Dataset.range(3).map(cut)])
+    """)
+    result = simplace.check("model.py", machine)
+    assert capfd.readouterr().out.splitlines() == ["[0, 1, 5]"]
+    assert (result.agrees, result.failure) == (True, None)
+    assert agreement_line(result).endswith("; 1 function not compared, as tf.data's tfg_optimizer is not replayed")
+    (moved,) = [each for each in of_agreement(result) if each.program == "Dataset_map_cut"]
+    assert moved.skipped == "rewritten by tf.data's tfg_optimizer, which is not replayed"
