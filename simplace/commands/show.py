@@ -84,7 +84,8 @@ def _draw_placement(result: Result, options: argparse.Namespace) -> None:
     if result.eager is not None and (
         options.figure == "eager" or (result.works_eagerly and options.figure == "overview")
     ):
-        figures.write_figure(eager_figure(result, figures.choose_box_limit(options)), "the eager ops", options)
+        figure = figures.fit_figure(lambda limit: eager_figure(result, limit), options)
+        figures.write_figure(figure, "the eager ops", options)
         return
     if options.figure == "eager":
         raise DrawingError(f"{result.target}: no eager op ran, so there are none to draw; leave out --figure eager")
