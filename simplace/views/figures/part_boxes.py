@@ -48,7 +48,7 @@ def _list_names(parts: dict[int, StepPart], nodes: list[int]) -> list[str]:
 
 def _name_mixed(found: list[StepPart]) -> str:
     """Return the names of parts of several kinds in the order in which a step runs, lines for ops of no other name."""
-    ordered = sorted(found, key=lambda part: KINDS.index(part.kind))
+    ordered = sorted(found, key=lambda part: KINDS.index("layer" if part.kind == "ops" else part.kind))
     return _join_names(list(dict.fromkeys(map(_name_part, ordered))))
 
 
