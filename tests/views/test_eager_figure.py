@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
+from dataclasses import fields, replace
 from itertools import product
 
 import pytest
 
 from benchmarks.figure_layout import measure_layout
+from simplace.api import Placements
 from simplace.devices.device_set import local_devices
+from simplace.errors import DrawingError
 from simplace.graph.dtypes import DataType
 from simplace.pipeline import EagerPlacer
 from simplace.placement.eager.eager_placement import EagerCopies, MadeBy, PlacedEager, PlacedOp
@@ -64,3 +66,12 @@ def test_many_copies_are_one_line_for_each_two_devices() -> None:
 def test_no_line_crosses_a_box_or_a_title(gpus: int, lines: int) -> None:
     layout = measure_layout(eager_figure(run_lines(gpus, lines)))
     assert (layout.through_boxes, layout.through_titles, layout.overlaps, layout.is_in_order) == (0, 0, 0, True)
+
+
+def test_the_library_draws_it_as_the_command_does() -> None:
+    result = run_lines(1, 2)
+    placements = Placements(**{field.name: getattr(result, field.name) for field in fields(result)})
+    assert placements.figure().what == placements.figure("eager").what == eager_figure(result)
+    assert len(placements.figure("eager", nodes=1).what.nodes) < len(eager_figure(result).nodes)
+    with pytest.raises(DrawingError, match="no eager op ran"):
+        replace(placements, eager=None).figure("eager")

@@ -8,6 +8,7 @@ from dataclasses import dataclass
 
 from simplace.compare.compare_placements import Agreement
 from simplace.devices.device_set import DeviceSet
+from simplace.errors import DrawingError
 from simplace.explain.sentences import short_request
 from simplace.graph import dtypes
 from simplace.graph.op_kinds import VARIABLE_HANDLE
@@ -19,6 +20,7 @@ from simplace.views.text import quantities
 from simplace.views.text.eager_tables import ops_text
 from viz import Edge, Figure, Group, Node
 
+EAGER = "eager"  # the name of this figure
 _ELSEWHERE = "tensors from elsewhere"  # what functions, or NumPy through them, made
 _CLEAR = 12  # lines of copies between boxes: more of them are drawn as one for each two devices
 
@@ -42,6 +44,16 @@ class _Way:
     target: str
     count: int
     copied: tuple[_Copied, ...] = ()
+
+
+def draws_eager_ops(result: Result, figure: str) -> bool:
+    """Return whether a figure is that of the eager ops: by its name, or the overview of what runs nothing else.
+
+    Raises `DrawingError` where it is by name, and no eager op ran.
+    """
+    if result.eager is None and figure == EAGER:
+        raise DrawingError(f"{result.target}: no eager op ran, so there are none to draw; choose another figure")
+    return figure == EAGER or (figure == "overview" and result.works_eagerly)
 
 
 def eager_figure(result: Result, limit: int = 40) -> Figure:
