@@ -73,7 +73,7 @@ def test_a_picture_is_what_the_file_is(result: Placements, tmp_path: Path, figur
 
 
 def test_an_unknown_figure_lists_those_there_are(result: Placements) -> None:
-    with pytest.raises(DrawingError, match="'pie' is not a figure of this; there are: colocation, memory"):
+    with pytest.raises(DrawingError, match="'pie' is not a figure of this; there are: colocation, eager, memory"):
         result.figure("pie")
     with pytest.raises(DrawingError, match="'pie' is not a figure of this; there are: memory, parallelism, timeline"):
         result.schedule().figure("pie")

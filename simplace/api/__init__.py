@@ -204,14 +204,19 @@ class Placements(Result):
         """Return a figure of one program (the largest by default) as a picture, which a notebook shows.
 
         `figure` is "overview", "placement", "partition" or "colocation", in at most `nodes` boxes, or of a simulated
-        run "timeline", "parallelism" or "memory", whose `options` are those of `simplace.schedule`. `style` is
-        "screen", "paper", "slide" or "dark". Raises `simplace.errors.DrawingError`.
+        run "timeline", "parallelism" or "memory", whose `options` are those of `simplace.schedule`; "eager" shows what
+        ran outside of functions, as does the overview of a program that has nothing else. `style` is "screen", "paper",
+        "slide" or "dark". Raises `simplace.errors.DrawingError`.
         """
         from simplace.views.figures.drawing import Picture, choose_figure, fit_boxes, style_of
+        from simplace.views.figures.eager_figure import EAGER, draws_eager_ops, eager_figure
         from simplace.views.figures.placed_figures import CHARTS, FIGURES
 
-        name = choose_figure(figure, (*FIGURES, *CHARTS))
+        name = choose_figure(figure, (*FIGURES, EAGER, *CHARTS))
         most = style_of(style).boxes
+        if not program and draws_eager_ops(self, name):
+            draw = partial(eager_figure, self)
+            return Picture(fit_boxes(draw, style, most) if nodes is None else draw(nodes), style)
         placed = self._one(program)
         if name in CHARTS:
             from simplace.api.simulated import Simulated

@@ -8,7 +8,6 @@ from typing import TYPE_CHECKING, Any, TextIO
 
 from simplace.commands import figures, judging, output, terminal
 from simplace.commands import options as words
-from simplace.errors import DrawingError
 from simplace.progress import show_progress
 
 if TYPE_CHECKING:
@@ -78,16 +77,13 @@ def _print_report(result: Result, options: argparse.Namespace) -> None:
 
 
 def _draw_placement(result: Result, options: argparse.Namespace) -> None:
-    from simplace.views.figures.eager_figure import eager_figure
+    from simplace.views.figures.eager_figure import draws_eager_ops, eager_figure
     from simplace.views.figures.placed_figures import FIGURES
 
-    if result.eager is not None and (
-        options.figure == "eager" or (result.works_eagerly and options.figure == "overview")
-    ):
-        figures.write_figure(eager_figure(result, figures.choose_box_limit(options)), "the eager ops", options)
+    if draws_eager_ops(result, options.figure):
+        figure = figures.fit_figure(lambda limit: eager_figure(result, limit), options)
+        figures.write_figure(figure, "the eager ops", options)
         return
-    if options.figure == "eager":
-        raise DrawingError(f"{result.target}: no eager op ran, so there are none to draw; leave out --figure eager")
     drawn = result.largest()
     others = f", which does the most work of {len(result.programs)} programs" if len(result.programs) > 1 else ""
     figure = figures.fit_figure(lambda limit: FIGURES[options.figure](drawn, limit), options)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
-from functools import cached_property
+from functools import cached_property, lru_cache
 
 from simplace.devices.device_name import DeviceName
 from simplace.devices.device_set import Device, DeviceSet
@@ -141,5 +141,11 @@ class Placement:
 
 def is_request_granted(placement: Placement, node: int) -> bool:
     """Return whether a placed node is on a device that its own request allows; no request allows every device."""
-    own = DeviceName.parse(placement.graph.requested[node])
-    return own is None or own.matches(placement.devices.by_name[placement.device(node)].spec)
+    requested = placement.graph.requested[node]
+    return not requested or _allows(requested, placement.devices.by_name[placement.device(node)].spec)
+
+
+@lru_cache(maxsize=1024)
+def _allows(requested: str, device: DeviceName) -> bool:
+    own = DeviceName.parse(requested)
+    return own is None or own.matches(device)

@@ -28,7 +28,7 @@ from simplace.report.source_excerpts import collect_excerpts
 from simplace.result import Placed, Result
 from simplace.views.text import schedule_tables, summary, verdict
 from simplace.views.text.quantities import format_count
-from simplace.views.text.traffic_phrases import describe_traffic
+from simplace.views.text.traffic_phrases import describe_traffic, join_devices
 
 _STYLES = ("page.css",)
 _SCRIPTS = (
@@ -68,7 +68,8 @@ def write_page(
         styles="\n".join(f"<style>{sheet}</style>" for sheet in sheets),
         target=markup.escape_text(result.target, _NAME),
         machine=markup.escape_text(
-            f"on {result.devices}" + (f" ({result.devices_note})" if result.devices_note else "")
+            f"on {join_devices(result.devices, [device.name for device in result.devices])}"
+            + (f" ({result.devices_note})" if result.devices_note else "")
         ),
         verdict=_name_verdict(result),
         verdict_line=markup.escape_text(summary.agreement_line(result), 160),

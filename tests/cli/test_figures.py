@@ -66,7 +66,7 @@ def test_an_unknown_figure_or_style_lists_the_choices(graph: str, capsys: pytest
 
 def test_a_figure_of_eager_ops_where_none_ran(graph: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     assert main(["show", graph, "--figure", "eager", "-o", str(tmp_path / "f.svg")]) == 2
-    said = f"simplace: {graph}: no eager op ran, so there are none to draw; leave out --figure eager\n"
+    said = f"simplace: {graph}: no eager op ran, so there are none to draw; choose another figure\n"
     assert capsys.readouterr().err == said
     assert not (tmp_path / "f.svg").exists()
 

@@ -119,11 +119,11 @@ def test_the_readme_leads_to_the_site() -> None:
     assert "](docs/live.md)" in text
 
 
-def test_outputs_on_the_pages_of_rules_wrap() -> None:
-    hook = runpy.run_path(str(ROOT / ".ci/rule_pages.py"))["on_page_content"]
+def test_outputs_that_are_sentences_wrap() -> None:
+    hook = runpy.run_path(str(ROOT / ".ci/wrapped_pages.py"))["on_page_content"]
     pages = [SimpleNamespace(file=SimpleNamespace(src_uri=name)) for name in ("rules/doctor/refused.md", "memory.md")]
-    assert [hook("<p>", page, config={}, files=()) for page in pages] == ['<div class="rule-page"><p></div>', "<p>"]
+    assert [hook("<p>", page, config={}, files=()) for page in pages] == ['<div class="wrapped-page"><p></div>', "<p>"]
     site = (ROOT / "mkdocs.yml").read_text(encoding="utf-8")
-    assert "hooks:\n  - .ci/rule_pages.py\n" in site
+    assert "hooks:\n  - .ci/wrapped_pages.py\n" in site
     assert "pygments_lang_class: true" in site  # the style sheet tells outputs from programs by it
-    assert ".rule-page .language-text" in read("stylesheets/tables.css")
+    assert ".wrapped-page :is(.language-text" in read("stylesheets/tables.css")

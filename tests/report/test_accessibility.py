@@ -143,8 +143,11 @@ CONTRASTS = """(() => {
 
 
 @pytest.mark.parametrize("scheme", ["light", "dark"])
-def test_texts_have_contrast_in_every_tab(opened: Opener, scheme: str) -> None:
-    page = opened(worlds.result(not_granted(), graphs.towers(2)))
+@pytest.mark.parametrize("world", [lambda: (not_granted(), graphs.towers(2)), lambda: (refused(),)])
+def test_texts_have_contrast_in_every_tab(
+    opened: Opener, world: Callable[[], tuple[Placement, ...]], scheme: str
+) -> None:
+    page = opened(worlds.result(*world()))
     page.browser.execute_cdp_cmd(
         "Emulation.setEmulatedMedia", {"features": [{"name": "prefers-color-scheme", "value": scheme}]}
     )

@@ -42,16 +42,16 @@ SMALLEST = """Math.min(...[...document.querySelectorAll('#viewport text')].map((
     parseFloat(getComputedStyle(text).fontSize) * graph.at.scale))"""
 
 
-def many_gpus() -> Placement:
-    """Place the same chain on four GPUs, each fed from the CPU, with more ops than are shown one by one."""
+def many_gpus(count: int = 4) -> Placement:
+    """Place the same chain on some GPUs, each fed from the CPU, with more ops than are shown one by one."""
     lines = [constant("x", (8, 8), "/cpu:0")]
-    for gpu in range(4):
+    for gpu in range(count):
         before = "x"
         for i in range(20):
             name = f"tower_{gpu}/dense_{i}/Relu"
             lines.append(node(name, "Relu", before, device=f"/gpu:{gpu}"))
             before = name
-    return place(*lines, gpus=4)
+    return place(*lines, gpus=count)
 
 
 def read_overview(placement: Placement) -> dict[str, object]:
@@ -98,6 +98,15 @@ def test_the_first_screen_is_the_overview(opened: Open) -> None:
     shown = page.value("graph.visibleItems.map((item) => graph.tree.label[item])")
     assert {"GPU:0", "gradients"} <= set(shown)
     assert len(shown) <= 14
+
+
+def test_a_part_of_alike_devices_shows_the_letters_of_each(opened: Open) -> None:
+    """A bar of colours alone would tell no colour-blind reader anything."""
+    page = opened(worlds.result(many_gpus(8)))
+    bars = page.value("""[...document.querySelectorAll('#viewport .scope:not(.one):not(.open)')].map(
+        (box) => [...box.querySelectorAll('.letters')].map((text) => text.textContent))""")
+    assert bars
+    assert all(letters == [f"G{i}" for i in range(8)] for letters in bars)
 
 
 def test_alike_devices_are_one_place_that_holds_each(opened: Open) -> None:

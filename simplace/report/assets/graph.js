@@ -31,7 +31,10 @@ class GraphView {
     this.marks.count(tree, this.marks.nodes);
     const { width, height } = this.#room();
     const aspect = width && height ? width / height : 1.5;
-    if (!isShown || this.layout.aspect !== aspect) this.layout = new Layout(program, tree, { showControl, aspect, subline: (item) => this.#subline(item) });
+    if (!isShown || this.layout.aspect !== aspect) {
+      const badges = (item) => barWidth(this.colouring.scope(this.tree, item));
+      this.layout = new Layout(program, tree, { showControl, aspect, badges, subline: (item) => this.#subline(item) });
+    }
     this.focused = -1;
     this.open = null;
     if (program.isLarge) yield* this.layout.sumUpFirst();
@@ -332,7 +335,7 @@ class GraphView {
       draw("rect", { class: "back", x: 4, y: -4, width: box.width, height: box.height, rx: 4 }),
       draw("rect", { class: "body", width: box.width, height: box.height, rx: 4 }),
       ...(isOne ? [draw("rect", { class: "tag", x: 4, y: 4, width: TAG - 6, height: box.height - 8, rx: 4 }),
-        draw("text", { class: "letters", x: 4 + (TAG - 6) / 2, y: box.height / 2 + 4 }, sign.letters)] : bar(signs, box.width - 16, 34)),
+        draw("text", { class: "letters", x: 4 + (TAG - 6) / 2, y: box.height / 2 + 4 }, sign.letters)] : bar(signs, box.width - BAR_SIDES, 34)),
       draw("text", { x: start, y: isOne ? 20 : 15 }, `+ ${fit(box.label, box.width - start - 38)}`),
       draw("text", { class: "sub", x: start, y: isOne ? 38 : 29 }, fitStart(box.small, box.width - start - 8)),
       into);

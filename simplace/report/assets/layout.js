@@ -11,12 +11,13 @@ const WIDEST = 200;
 const MOST_PORTS = 12; // edges out of an open scope that are drawn inside it; more would be a knot
 
 class Layout {
-  constructor(program, tree, { showControl, subline, aspect = 1.5 }) {
+  constructor(program, tree, { showControl, subline, badges = () => 0, aspect = 1.5 }) {
     this.aspect = aspect; // of the screen: width by height
     this.program = program;
     this.tree = tree;
     this.showControl = showControl;
     this.subline = subline; // the small text of a box
+    this.badges = badges; // how wide a closed scope is to be for its bar to be read
     this.known = new Map();
     this.opened = new Set(); // the items that were open when `known` was laid out
     this.edgesOf = new Map(); // what an item's parts send each other, and what enters and leaves
@@ -76,7 +77,9 @@ class Layout {
       return { item, inner, label, width, height: inner.height + HEADER + 2 * PADDING, x: 0, y: 0 };
     }
     const isScope = this.tree.isScope(item);
-    const wanted = Math.max(textWidth(label) + (isScope ? 28 : 0), textWidth(small)) + TAG + 16;
+    const text = Math.max(textWidth(label) + (isScope ? 28 : 0), textWidth(small)) + TAG + 16;
+    const bar = isScope ? this.badges(item) : 0;
+    const wanted = bar <= WIDEST ? Math.max(text, bar) : text;
     const isRefused = !isScope && this.program.refused.has(this.tree.leaf[item]); // what it requests is all that matters
     const width = Math.min(Math.max(wanted, isScope ? 140 : 90), isRefused ? 2 * WIDEST : WIDEST);
     return { item, inner: null, label, small, width, height: isScope ? SCOPE_HEIGHT : LEAF_HEIGHT, x: 0, y: 0 };

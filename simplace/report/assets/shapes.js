@@ -6,6 +6,16 @@ function arrow(id) {
     draw("path", { d: "M0,0.5 L8,4 L0,7.5 Z" }));
 }
 
+const BAR_SIDES = 16; // left and right of a bar
+const BAR_LETTERS = 4; // around letters in a bar
+
+/** Return how wide a box is to be for the letters of all signs to be seen in its bar, 0 where it has none. */
+function barWidth(signs) {
+  if (signs.length < 2) return 0;
+  const total = signs.reduce((sum, [, count]) => sum + count, 0);
+  return BAR_SIDES + 1 + total * Math.max(...signs.map(([sign, count]) => (textWidth(sign.letters, 12, 600) + BAR_LETTERS) / count));
+}
+
 /** Show how many nodes of a scope have each sign: widths are shares, letters where there is room. */
 function bar(signs, width, y) {
   const total = signs.reduce((sum, [, count]) => sum + count, 0);
@@ -13,7 +23,7 @@ function bar(signs, width, y) {
   return signs.flatMap(([sign, count]) => {
     const part = (width * count) / total;
     const rect = draw("rect", { class: `bar ${sign.style}`, x, y, width: Math.max(part, 1), height: 13 });
-    const letters = part > textWidth(sign.letters, 12, 600) + 4 ? [draw("text", { class: "letters", x: x + part / 2, y: y + 10 }, sign.letters)] : [];
+    const letters = part > textWidth(sign.letters, 12, 600) + BAR_LETTERS ? [draw("text", { class: "letters", x: x + part / 2, y: y + 10 }, sign.letters)] : [];
     x += part;
     return [rect, ...letters];
   });

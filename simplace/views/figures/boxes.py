@@ -76,19 +76,35 @@ class BoxPaths:
         return list_device_parts(self.graph, self.parts)
 
     @cached_property
-    def _devices(self) -> dict[int, str]:
+    def grouped(self) -> dict[int, tuple[list[Box], dict[int, int]]]:
+        """Map each number of boxes that was tried to what `group_into_boxes` returned of it."""
+        return {}
+
+    @cached_property
+    def clusters(self) -> Mapping[int, Cluster]:
+        """Map each call that XLA compiles to what it compiles."""
+        return {cluster.node: cluster for cluster in find_clusters(self.graph.placement)}
+
+    @cached_property
+    def shared(self) -> int:
+        """Return how many outer scopes all nodes but lone ones have in common."""
+        return _count_shared_scopes(list(self.graph.paths.values()))
+
+    @cached_property
+    def devices(self) -> dict[int, str]:
+        """Map each node that is drawn by itself to its device."""
         return {node: self.graph.placement.device(node) for node in self.graph.keepers}
 
     @cached_property
     def _root(self) -> Scope:
-        return build_tree(self.paths, self._devices)
+        return build_tree(self.paths, self.devices)
 
     def choose_keys(self, limit: int) -> dict[int, Path]:
         """Return the path of each node's box, one by one where they are no more than `limit`."""
         keepers = self.graph.keepers
         if len(keepers) <= limit:
             return {node: (f"#{node}",) for node in keepers}
-        return open_scopes(self.paths, self._devices, limit, self._root)
+        return open_scopes(self.paths, self.devices, limit, self._root)
 
 
 class _Same:
@@ -116,19 +132,22 @@ def group_into_boxes(placement: Placement, limit: int) -> tuple[list[Box], dict[
     all, unless the graph is small. Where more than `limit` boxes are left, name scopes collapse.
     """
     named = BoxPaths.of(placement)
-    graph = named.graph
-    keepers, parts = graph.keepers, graph.paths
-    shared = _count_shared_scopes(list(parts.values()))
+    if limit not in named.grouped:
+        named.grouped[limit] = _group_into_boxes(named, limit)
+    return named.grouped[limit]
+
+
+def _group_into_boxes(named: BoxPaths, limit: int) -> tuple[list[Box], dict[int, int]]:
+    graph, placement = named.graph, named.graph.placement
     keys = named.choose_keys(limit)
     groups: dict[tuple[str, Path], list[int]] = {}
-    for node in keepers:
-        groups.setdefault((placement.device(node), keys[node]), []).append(node)
-    clusters = {cluster.node: cluster for cluster in find_clusters(placement)}
+    for node, device in named.devices.items():
+        groups.setdefault((device, keys[node]), []).append(node)
     acyclic = list(groups.values())
-    if len(groups) < len(keepers):
+    if len(groups) < len(graph.keepers):
         acyclic = split_cycles(acyclic, graph.local_edges, limit - len(groups))
     made = [
-        _make_box(placement, keys[nodes[0]], nodes, parts, shared, clusters)
+        _make_box(named, keys[nodes[0]], nodes)
         if len({keys[node] for node in nodes}) == 1
         else _make_mixed_box(placement, nodes)
         for nodes in acyclic
@@ -176,17 +195,11 @@ def _name_reader(placement: Placement, variable: int, parts: dict[int, Path], ho
     return found[0] if len(found) > 1 else ""
 
 
-def _make_box(
-    placement: Placement,
-    path: Path,
-    nodes: list[int],
-    parts: dict[int, Path],
-    shared: int,
-    clusters: Mapping[int, Cluster],
-) -> Box:
+def _make_box(named: BoxPaths, path: Path, nodes: list[int]) -> Box:
+    placement, parts, shared = named.graph.placement, named.graph.paths, named.shared
     device, members = placement.device(nodes[0]), tuple(nodes)
-    if len(nodes) == 1 and nodes[0] in clusters:
-        cluster = clusters[nodes[0]]
+    if len(nodes) == 1 and nodes[0] in named.clusters:
+        cluster = named.clusters[nodes[0]]
         return Box(f"XLA: {_count_ops(cluster)}", shown_name(cluster.function), "op", device, members)
     if len(nodes) == 1:
         return _make_single_box(placement, nodes[0], parts[nodes[0]][shared:] or parts[nodes[0]])

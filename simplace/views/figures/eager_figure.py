@@ -3,21 +3,28 @@
 from __future__ import annotations
 
 from collections import Counter
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
 from simplace.compare.compare_placements import Agreement
 from simplace.devices.device_set import DeviceSet
+from simplace.errors import DrawingError
 from simplace.explain.sentences import short_request
 from simplace.graph import dtypes
 from simplace.graph.op_kinds import VARIABLE_HANDLE
 from simplace.placement.eager.eager_placement import EagerCopies, PlacedEager, PlacedOp
 from simplace.placement.eager.execute import EagerRule
 from simplace.result import Result
+from simplace.views.figures.placement_figure import BADGES, arrange_in_rows
 from simplace.views.text import quantities
 from simplace.views.text.eager_tables import ops_text
-from viz import Edge, EdgeKind, Figure, Group, Node
+from viz import Edge, Figure, Group, Node
 
+EAGER = "eager"  # the name of this figure
 _ELSEWHERE = "tensors from elsewhere"  # what functions, or NumPy through them, made
+_CLEAR = 12  # lines of copies between boxes: more of them are drawn as one for each two devices
+
+_Copied = tuple[PlacedOp, EagerCopies]
 
 
 @dataclass(frozen=True, slots=True)
@@ -31,20 +38,29 @@ class _Box:
 
 @dataclass(frozen=True, slots=True)
 class _Way:
-    """Record of tensors that go from a box, or from a device, to a box."""
+    """Record of tensors that go from a box, or from a device, to a box; those of a copy with the ops that need them."""
 
     source: str
     target: str
-    kind: EdgeKind
-    label: str
     count: int
+    copied: tuple[_Copied, ...] = ()
+
+
+def draws_eager_ops(result: Result, figure: str) -> bool:
+    """Return whether a figure is that of the eager ops: by its name, or the overview of what runs nothing else.
+
+    Raises `DrawingError` where it is by name, and no eager op ran.
+    """
+    if result.eager is None and figure == EAGER:
+        raise DrawingError(f"{result.target}: no eager op ran, so there are none to draw; choose another figure")
+    return figure == EAGER or (figure == "overview" and result.works_eagerly)
 
 
 def eager_figure(result: Result, limit: int = 40) -> Figure:
     """Describe where the lines of a program run their ops outside of functions, in at most `limit` boxes and some more.
 
     Of more lines, those with the fewest copies and executions share a box of their device. A copy is an edge of its
-    own, with the number of tensors and their bytes.
+    own, with the number of tensors and their bytes; where there are many, all between two devices are one edge.
     """
     eager = result.eager
     assert eager is not None, "asked only of a result with eager ops"
@@ -53,7 +69,7 @@ def eager_figure(result: Result, limit: int = 40) -> Figure:
     ways = _ways(eager, number)
     outside = sorted({way.source for way in ways} - set(number.values()))
     used = {each.placement.device for each in eager.ops} | set(outside)
-    return Figure(
+    figure = Figure(
         title=f"{result.target} outside of functions",
         caption=_caption(eager, result.eager_agreement, used),
         groups=tuple(_groups(eager, used)),
@@ -61,9 +77,14 @@ def eager_figure(result: Result, limit: int = 40) -> Figure:
             *(_node(str(i), box) for i, box in enumerate(boxes)),
             *(Node(device, _ELSEWHERE, "", device, "argument") for device in outside),
         ),
-        edges=tuple(Edge(way.source, way.target, way.kind, way.label, way.count) for way in ways),
+        edges=(
+            *_draw_copies([way for way in ways if way.copied], _find_homes(boxes, outside)),
+            *(Edge(way.source, way.target, "data", "", way.count) for way in ways if not way.copied),
+        ),
         description=_description(result, eager),
+        direction="page" if len(used) > 1 else "auto",
     )
+    return arrange_in_rows(figure)
 
 
 def _boxes(eager: PlacedEager, limit: int) -> list[_Box]:
@@ -113,7 +134,7 @@ def _format_ungranted(box: _Box) -> str:
 
 def _ways(eager: PlacedEager, number: dict[str, str]) -> list[_Way]:
     data: Counter[tuple[str, str]] = Counter()
-    copies: dict[tuple[str, str], list[tuple[PlacedOp, EagerCopies]]] = {}
+    copies: dict[tuple[str, str], list[_Copied]] = {}
     for each in eager.ops:
         here, copied = number[each.name], {copy.input: copy for copy in each.copies}
         for way in each.made_by:
@@ -126,30 +147,53 @@ def _ways(eager: PlacedEager, number: dict[str, str]) -> list[_Way]:
                 source = number[eager.ops[makers[0].maker].name] if makers else copy.source
                 copies.setdefault((source, here), []).append((each, copy))
     return [
-        *(_Way(source, target, "copy", _copied(found), _tensors(found)) for (source, target), found in copies.items()),
-        *(_Way(source, target, "data", "", count) for (source, target), count in data.items()),
+        *(_Way(source, target, _tensors(found), tuple(found)) for (source, target), found in copies.items()),
+        *(_Way(source, target, count) for (source, target), count in data.items()),
     ]
 
 
-def _copied(found: list[tuple[PlacedOp, EagerCopies]]) -> str:
+def _find_homes(boxes: Sequence[_Box], outside: Iterable[str]) -> dict[str, str]:
+    """Return the device of each node of the figure."""
+    return {str(i): box.device for i, box in enumerate(boxes)} | {device: device for device in outside}
+
+
+def _draw_copies(ways: Sequence[_Way], homes: Mapping[str, str]) -> Iterator[Edge]:
+    """Yield an edge for each way or, where there are many, for each two devices, with what goes back on its label."""
+    pairs: dict[tuple[str, str], list[_Way]] = {}
+    for way in ways:
+        pairs.setdefault((homes[way.source], homes[way.target]), []).append(way)
+    is_clear = sum(len(some) for (source, target), some in pairs.items() if source != target) <= _CLEAR
+    for (source, target), there in list(pairs.items()):
+        if source == target or is_clear:
+            yield from (Edge(way.source, way.target, "copy", _copied(way.copied), way.count) for way in there)
+        elif (source, target) in pairs:
+            back = pairs.pop((target, source), [])
+            labels = [_copied([each for way in some for each in way.copied]) if some else "" for some in (there, back)]
+            count = sum(way.count for way in (*there, *back))
+            yield Edge(there[0].source, there[0].target, "copy", labels[0], count, True, True, back=labels[1])
+
+
+def _copied(found: Sequence[_Copied]) -> str:
     kinds = sorted({dtypes.format_dtype(each.op.inputs[copy.input].dtype) for each, copy in found})
     count = _tensors(found)
     what = f"{count:,} × {kinds[0]}" if len(kinds) == 1 else quantities.format_count(count, "tensor")
     return f"{what} · {quantities.format_total_bytes([copy.bytes for _, copy in found])}"
 
 
-def _tensors(found: list[tuple[PlacedOp, EagerCopies]]) -> int:
+def _tensors(found: Sequence[_Copied]) -> int:
     return sum(copy.tensors or 1 for _, copy in found)
 
 
 def _groups(eager: PlacedEager, used: set[str]) -> list[Group]:
     seen: Counter[str] = Counter()
+    kinds = Counter(device.type for device in eager.all_devices if device.name in used)
     groups = []
     for device in eager.all_devices:
         if device.name in used:
             times = sum(each.times for each in eager.ops if each.placement.device == device.name)
             ops = quantities.format_count(times, "op")
-            groups.append(Group(device.name, device.short, ops, device.type, seen[device.type]))
+            badge = f"{device.type[0]}{device.spec.id}" if kinds[device.type] >= BADGES else ""
+            groups.append(Group(device.name, device.short, ops, device.type, seen[device.type], badge=badge))
         seen[device.type] += 1
     return groups
 

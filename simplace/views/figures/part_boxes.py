@@ -9,7 +9,7 @@ from simplace.graph.op_kinds import is_arg, is_retval
 from simplace.views.figures.boxes import Box, BoxKind
 from simplace.views.figures.drawn_graph import DrawnGraph
 from simplace.views.figures.folding import LEFT_OUT
-from simplace.views.figures.step_parts import StepPart
+from simplace.views.figures.step_parts import KINDS, StepPart
 
 _NAMED = 3  # names that a box lists
 _OF_BOXES: dict[str, BoxKind] = {"variables": "variable", "input": "argument", "result": "result"}
@@ -32,12 +32,13 @@ def _make_box(graph: DrawnGraph, parts: dict[int, StepPart], nodes: list[int], i
     found = list(dict.fromkeys(parts[node] for node in nodes))
     device, members = graph.placement.device(nodes[0]), tuple(nodes)
     kinds = {part.kind for part in found}
-    is_told = is_brief and "ops" not in kinds
     if len(kinds) > 1:
-        label, detail = _name_mixed(found), "" if is_told else _list_ops(graph, nodes)
-        return Box(label, detail, "part", device, members)
+        label = _name_mixed(found)
+        is_told = is_brief and StepPart("ops") not in found
+        return Box(label, "" if is_told else _list_ops(graph, nodes), "part", device, members)
     (kind,) = kinds
     label, detail = _NAMES[kind](graph, parts, nodes)
+    is_told = is_brief and kind != "ops"
     return Box(label, "" if is_told else detail, _OF_BOXES.get(kind, "part"), device, members)
 
 
@@ -46,8 +47,24 @@ def _list_names(parts: dict[int, StepPart], nodes: list[int]) -> list[str]:
 
 
 def _name_mixed(found: list[StepPart]) -> str:
-    names = [part.name if part.kind == "layer" else part.kind for part in found]
-    return _join_names(list(dict.fromkeys(names)))
+    """Return the names of parts of several kinds in the order in which a step runs, lines for ops of no other name."""
+    ordered = sorted(found, key=lambda part: KINDS.index("layer" if part.kind == "ops" else part.kind))
+    return _join_names(list(dict.fromkeys(map(_name_part, ordered))))
+
+
+def _name_part(part: StepPart) -> str:
+    if part.kind == "layer":
+        return part.name
+    return (_name_line(part.name) if part.kind == "ops" else "") or part.kind
+
+
+def _name_line(at: str) -> str:
+    """Return what a line is called in a box, "" for none.
+
+    >>> _name_line("train.py:12"), _name_line("")
+    ('line 12', '')
+    """
+    return f"line {at.rpartition(':')[2]}" if at else ""
 
 
 def _name_variables(graph: DrawnGraph, parts: dict[int, StepPart], nodes: list[int]) -> tuple[str, str]:
@@ -93,7 +110,7 @@ def _name_update(graph: DrawnGraph, parts: dict[int, StepPart], nodes: list[int]
 
 def _name_lines(graph: DrawnGraph, parts: dict[int, StepPart], nodes: list[int]) -> tuple[str, str]:
     names = _list_names(parts, nodes)
-    lines = [f"line {name.rpartition(':')[2]}" for name in names if name]
+    lines = [_name_line(name) for name in names if name]
     if not lines:
         return _list_ops(graph, nodes), ""
     return _join_names(lines), _list_ops(graph, nodes)

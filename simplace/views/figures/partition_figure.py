@@ -120,9 +120,9 @@ def _write_caption(placed: Placed, alike: Alike, drawn: int) -> str:
     hidden = len(placed.copy_columns) - drawn
     undrawn = sum(not alike.stands_for.keys() >= {copy.source, copy.target} for copy in placed.step_copies)
     parts = [placed.title, *(list_traffic(placed.traffic) or ["nothing is sent"])]
-    parts += [f"{hidden} of them between nodes of one box"] if hidden else []
-    parts += [f"not drawn: {quantities.format_count(undrawn, 'copy')} where nothing else runs"] if undrawn else []
-    return " · ".join(parts)
+    left_out = [f"{quantities.format_count(hidden, 'transfer')} within boxes"] if hidden else []
+    left_out += [f"{quantities.format_count(undrawn, 'copy')} where nothing else runs"] if undrawn else []
+    return " · ".join([*parts, f"not drawn: {', '.join(left_out)}"] if left_out else parts)
 
 
 def _pair_transfers(copies: list[Copy], alike: Alike, joined: _Joined) -> list[_Pair]:

@@ -21,7 +21,7 @@ from simplace.views.text.traffic_phrases import join_devices, list_traffic
 from viz import Edge, Figure, Group, Node
 
 _KINDS = ("data", "control")
-_BADGES = 3  # devices of a type from which on their nodes have badges: their colours are hard to tell apart
+BADGES = 3  # devices of a type from which on their nodes have badges: their colours are hard to tell apart
 _CONTROL_LIMIT = 12  # control edges drawn; more would hide the data
 _CLEAR = 8  # lines of copies between devices of one box each: of more the labels are brief
 BRIEF = 20  # boxes: where so few are wanted, for a page with little room, figures have few words
@@ -83,7 +83,7 @@ def draw_devices(placed: Placed, alike: Alike) -> tuple[Group, ...]:
     ]
     kinds = Counter(group.kind for group in groups)
     return tuple(
-        replace(group, badge=_write_badge(placed, alike.devices[group.id])) if kinds[group.kind] >= _BADGES else group
+        replace(group, badge=_write_badge(placed, alike.devices[group.id])) if kinds[group.kind] >= BADGES else group
         for group in groups
     )
 

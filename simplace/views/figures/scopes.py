@@ -22,9 +22,10 @@ _REPEATS = 8  # nodes of one name: a scope made mostly of such stays closed, for
 
 @dataclass(slots=True)
 class Scope:
-    """Record of a scope: its nodes per device, and its parts by their step."""
+    """Record of a scope: its nodes, how many there are per device, and its parts by their step."""
 
     path: Path
+    nodes: list[int] = field(default_factory=list)
     sizes: Counter[str] = field(default_factory=Counter)
     parts: dict[str, Scope] = field(default_factory=dict)
 
@@ -56,7 +57,8 @@ def open_scopes(
     exceed it, the smallest of them are put together under `OTHERS`, those with a "#" last of all.
     """
     closed = _close_scopes(root or build_tree(paths, devices), limit)
-    return {node: _closed_at(path, closed) for node, path in paths.items()}
+    found = {node: scope.path for scope in closed for node in scope.nodes}
+    return {node: found.get(node, (OTHERS,)) for node in paths}
 
 
 def build_tree(paths: Mapping[int, Path], devices: Mapping[int, str]) -> Scope:
@@ -69,29 +71,30 @@ def build_tree(paths: Mapping[int, Path], devices: Mapping[int, str]) -> Scope:
             if step not in at.parts:
                 at.parts[step] = Scope((*at.path, step))
             at = at.parts[step]
+            at.nodes.append(node)
             at.sizes[devices[node]] += 1
     return root
 
 
-def _close_scopes(root: Scope, limit: int) -> set[Path]:
-    """Return the paths at which boxes are closed; the empty path stands for the others."""
+def _close_scopes(root: Scope, limit: int) -> list[Scope]:
+    """Return the scopes that are drawn as a box a device each; no node of the others is in one of them."""
     outermost = sorted(root.parts.values(), key=lambda scope: (not _is_marked(scope), -scope.size, scope.path))
     waiting: list[tuple[int, Path, Scope]] = []
-    closed: set[Path] = set()
-    boxes = 0
+    closed: list[Scope] = []
+    boxes, has_others = 0, False
     room = limit if _count_boxes(outermost) <= limit else limit - len(root.sizes)
     for scope in outermost:
         if boxes + len(scope.sizes) > room:
-            closed.add(())
+            has_others = True
             continue
         boxes += len(scope.sizes)
         heapq.heappush(waiting, (-scope.size, scope.path, scope))
-    boxes += len(root.sizes) if closed else 0
+    boxes += len(root.sizes) if has_others else 0
     while waiting:
-        _, path, scope = heapq.heappop(waiting)
+        *_, scope = heapq.heappop(waiting)
         more = _count_boxes(scope.parts.values()) - len(scope.sizes)
         if not scope.parts or (more > 0 and (boxes + more > limit or not _worth_opening(scope))):
-            closed.add(path)
+            closed.append(scope)
             continue
         boxes += more
         for part in scope.parts.values():
@@ -120,10 +123,3 @@ def _worth_opening(scope: Scope) -> bool:
 def _is_name(scope: Scope) -> bool:
     """Return whether a scope contains nodes of one name that differ only in its number."""
     return all(step.startswith("#") for inner in scope.parts.values() for step in inner.parts)
-
-
-def _closed_at(path: Path, closed: set[Path]) -> Path:
-    for length in range(1, len(path) + 1):
-        if path[:length] in closed:
-            return path[:length]
-    return (OTHERS,)
