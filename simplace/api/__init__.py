@@ -267,6 +267,8 @@ class Placements(Result):
         before = () if options.get("batch") else host_memory.find_allocations(self, placed)
         if before:
             chosen = {"warm": False, "steps": 2, **options}
+        elif options.get("batch"):  # what is folded depends on the batch
+            chosen = {"optimizes": False, **options}
         chosen["limits"] = {**host_memory.find_limits(placed, os.environ), **options.get("limits", {})}
         schedule = Schedule.of(placed.placement, StepOptions(**chosen))
         found = host_memory.describe_before(schedule, before)

@@ -22,9 +22,9 @@ if TYPE_CHECKING:
     from simplace.progress import Stage
 
 _ASSUMED = (
-    "Assumed: Grappler rewrites nothing; each GPU has a PCIe link of its own, each pair of processes a network link; a "
-    "session with thread pools of its own is simulated with those of the process. docs/schedule.md lists what is "
-    "modelled, after which source file, and how close it comes."
+    "Assumed: without --grappler, Grappler rewrites nothing; each GPU has a PCIe link of its own, each pair of "
+    "processes a network link; a session with thread pools of its own is simulated with those of the process. "
+    "docs/schedule.md lists what is modelled, after which source file, and how close it comes."
 )
 
 
