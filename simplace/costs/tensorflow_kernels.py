@@ -99,7 +99,12 @@ def _broadcasts(call: OpCall) -> bool:
 
 
 def _find_reduction(given: Tensor, result: Tensor) -> OwnKernel | None:
-    """Return how a reduction to few outputs runs along all but the last dimension."""
+    """Return how a reduction to few outputs runs along all but the last dimension, or all but the channels of images.
+
+    Of images the channels come second where a GPU trains with them, whether Grappler has moved them or will.
+    """
+    if _keeps_channels(given, result):
+        return OwnKernel(_SEGMENT_RATE, given.elements, most=_BLOCK_RATE * result.elements)
     is_of_columns = bool(given.shape) and result.elements == given.shape[-1] < given.elements
     outputs = result.elements
     if len(given.shape) > 3 and not is_of_columns and result.shape:
@@ -107,6 +112,11 @@ def _find_reduction(given: Tensor, result: Tensor) -> OwnKernel | None:
         is_of_columns = bool(kept) and tuple(kept) == given.shape[-len(kept) :] and outputs < given.elements
     if not is_of_columns or outputs > _FEW_COLUMNS:
         return None
-    if len(given.shape) == 4 and outputs == given.shape[-1] and given.dtype not in _HALVES:
-        return OwnKernel(_SEGMENT_RATE, given.elements, most=_BLOCK_RATE * outputs)
     return OwnKernel(_COLUMN_RATE, given.elements)
+
+
+def _keeps_channels(given: Tensor, result: Tensor) -> bool:
+    """Return whether one number is left for each channel of float32 images, whatever their layout."""
+    kept = [one for one in result.shape if one > 1]
+    is_image = len(given.shape) == 4 and given.dtype not in _HALVES and result.elements < given.elements
+    return is_image and result.elements <= _FEW_COLUMNS and kept in ([given.shape[1]], [given.shape[-1]])

@@ -26,6 +26,7 @@ def call(op: str, inputs: list[tuple[int, ...]], output: tuple[int, ...], dtype:
         (call("Mul", [IMAGES, (1, 1, 1, 256)], IMAGES), OwnKernel(0.8, math.prod(IMAGES))),
         (call("Sub", [(32, 128, 768), (32, 128, 1)], (32, 128, 768)), OwnKernel(1.1, 32 * 128 * 768)),
         (call("Mean", [IMAGES], (1, 1, 1, 256)), OwnKernel(1.8, math.prod(IMAGES), most=0.86 * 256)),
+        (call("Mean", [(8, 64, 56, 28)], (1, 64, 1, 1)), OwnKernel(1.8, 8 * 64 * 56 * 28, most=0.86 * 64)),  # NCHW
         (call("Mean", [IMAGES], (1, 1, 1, 256), "float16"), OwnKernel(0.27, math.prod(IMAGES))),
         (call("Sum", [(16, 256, 8, 64)], (1, 1, 8, 64)), OwnKernel(0.27, 16 * 256 * 512)),
         (call("Sum", [(16, 256, 512)], (16, 256, 1)), None),  # along rows
