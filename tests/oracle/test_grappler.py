@@ -46,6 +46,33 @@ SESSION = """
     with tf.Session() as session:
         print(session.run(y, {x: [1.0, 2.0, 3.0, 4.0]}))
 """
+LOOP = """
+    import tensorflow as tf
+
+    weight = tf.Variable(tf.ones([8, 8]))
+
+    @tf.function
+    def loop(x, n):
+        for _ in tf.range(n):
+            x = tf.matmul(x, weight)
+        return x * x
+
+    print(loop(tf.ones([4, 8]), tf.constant(3)).shape)
+"""
+STATED = """
+    import tensorflow as tf
+
+    kernel = tf.Variable(tf.ones([3, 3, 3, 16]))
+
+    @tf.function
+    def f(x, size):
+        x = tf.ensure_shape(tf.reshape(x, size), [None, None, None, 3])
+        x = tf.nn.conv2d(x, kernel, 1, "SAME")
+        x.set_shape([None, 32, 32, 16])
+        return tf.nn.relu(x)
+
+    print(f(tf.ones([2, 32, 32, 3]), tf.constant([2, 32, 32, 3])).shape)
+"""
 
 
 @pytest.fixture(scope="module")
@@ -80,6 +107,21 @@ def test_what_grappler_adds_has_a_shape_a_line_and_a_time(images: simplace.Place
     assert all(estimated.kernels[i].device_s > 0 for i in moved)
     convolutions = [i for i, node in enumerate(graph.nodes) if node.op == "Conv2D"]
     assert {estimated.output(i, 0).shape for i in convolutions} == {(4, 8, 16, 16)}  # type: ignore[union-attr]
+
+
+def test_what_grappler_makes_behind_a_loop_has_a_shape(tmp_path: Path) -> None:
+    """TensorFlow infers none for a loop's Enter and Merge, which are told to it."""
+    graph = placed(LOOP, tmp_path).schedule("loop", grappler=True).placed.graph
+    made = [i for i in graph.op_ids if graph.ops[i] == "Square"]
+    assert [graph.attrs[i]["_output_shapes"][0].dims for i in made] == [(4, 8)]  # type: ignore[index,union-attr]
+
+
+def test_a_shape_that_the_program_stated_is_not_told_of_another_layout(tmp_path: Path) -> None:
+    result = placed(STATED, tmp_path)
+    for gpu, channels_last in (("a100", True), ("p100", False)):
+        graph = result.schedule("f", gpu=gpu, grappler=True).placed.graph
+        shapes = {graph.attrs[i]["_output_shapes"][0].dims for i in graph.op_ids if graph.ops[i] in {"Conv2D", "Relu"}}  # type: ignore[index,union-attr]
+        assert {(shape[-1] if channels_last else shape[1]) for shape in shapes} == {16}  # type: ignore[index]
 
 
 def test_a_run_of_a_session_keeps_what_it_fetches(tmp_path: Path) -> None:
