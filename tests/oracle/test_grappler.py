@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import textwrap
 from collections import Counter
 from pathlib import Path
@@ -73,6 +74,28 @@ STATED = """
 
     print(f(tf.ones([2, 32, 32, 3]), tf.constant([2, 32, 32, 3])).shape)
 """
+PRUNED = """
+    import tensorflow.compat.v1 as tf
+    tf.disable_eager_execution()
+
+    v = tf.get_variable("v", [4])
+    options = tf.GraphOptions(place_pruned_graph=True)
+    with tf.Session(config=tf.ConfigProto(graph_options=options)) as session:
+        session.run(v.initializer)
+        session.run(tf.sqrt(v * tf.sqrt(tf.constant(4.0))))
+"""
+FUSED = """
+    import tensorflow as tf
+
+    weight, bias = tf.Variable(tf.ones([8, 8])), tf.Variable(tf.ones([8]))
+
+    @tf.function
+    def f(x):
+        x = tf.matmul(x, weight)
+        return tf.reduce_sum(tf.nn.relu(tf.nn.bias_add(x, bias)))
+
+    print(f(tf.ones([4, 8])).shape)
+"""
 
 
 @pytest.fixture(scope="module")
@@ -129,6 +152,26 @@ def test_a_run_of_a_session_keeps_what_it_fetches(tmp_path: Path) -> None:
     assert ops["Mul"] >= 1
     assert "Sqrt" not in ops
     assert "Exp" not in ops
+
+
+def test_a_pruned_graph_is_not_optimized(tmp_path: Path) -> None:
+    """TensorFlow does not optimize what it placed of a run alone (`place_pruned_graph`)."""
+    result = placed(PRUNED, tmp_path)
+    for program in ("Session.run", "Session.run (2)"):
+        assert count_ops(result, program) == count_ops(result, program, grappler=False)
+
+
+def test_recorded_costs_are_of_ops_that_grappler_left_as_they_were(tmp_path: Path) -> None:
+    script = tmp_path / "model.py"
+    script.write_text(textwrap.dedent(FUSED))
+    result = simplace.place(str(script), "cpu:1")
+    recorded = {node.name: 0.25 for node in result.schedule("f", optimizes=False).estimated.graph.nodes}
+    costs = tmp_path / "costs.json"
+    costs.write_text(json.dumps({"schema": "simplace/costs/1", "nodes": recorded}))
+    estimated = result.schedule("f", grappler=True, costs=str(costs)).estimated
+    sources = {node.op: estimated.kernels[i].source for i, node in enumerate(estimated.graph.nodes)}
+    assert sources["Sum"] == "measured"
+    assert sources["_FusedMatMul"] != "measured"
 
 
 def test_what_nobody_fetches_from_is_refused(tmp_path: Path) -> None:
