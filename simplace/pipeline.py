@@ -136,7 +136,8 @@ class EagerPlacer:
 def rewrite_by_grappler(placement: Placement, options: StepOptions) -> Rewritten:
     """Ask TensorFlow's Grappler to optimize a step's graph, and return it as TensorFlow partitions it then.
 
-    The GPUs are such as `options` name. Raises `ProgramError` where TensorFlow is not there.
+    The GPUs are such as `options` name. A session that places what a run needs (place_pruned_graph) has it as it is.
+    Raises `ProgramError` where TensorFlow is not there.
     """
     from simplace.costs.grappler_devices import describe_devices
     from simplace.lowering.graph_constructor import construct_finished
@@ -146,6 +147,8 @@ def rewrite_by_grappler(placement: Placement, options: StepOptions) -> Rewritten
     from simplace.partition.run_graph import prune_to_run
 
     placed = placement.placed
+    if placement.program.pruned_to is not None:
+        return rewrite_placed_graph(placed)  # TensorFlow: "Can't optimize a pruned graph"
     pruned = placed if options.run is None else prune_to_run(placed, options.run)
     signatures = Signatures(placement.groups.support.table, placement.program.graph.library)
     devices = describe_devices(placement.devices, options.gpu, options.cores)
@@ -179,7 +182,7 @@ def simulate_step(placed: PlacedGraph, options: StepOptions, rewritten: Rewritte
     whole = options.run is None or rewritten is not None
     graph = partition_graph(placed, rewritten) if whole or options.run is None else partition_run(placed, options.run)
     _ended("partition", graph)
-    model = _choose_model(graph, options)
+    model = _choose_model(placed, graph, options)
     graph = optimize_subgraphs(graph) if options.optimizes else remove_dead_nodes(graph)
     estimated = _estimate_costs(graph, model, options)
     _ended("estimate costs", estimated)
@@ -194,12 +197,18 @@ def _default_device(program: Program, devices: DeviceSet) -> Device | None:
     return None if takes_none else call_device(program.scope, devices, program.soft_placement)
 
 
-def _choose_model(graph: PartitionedGraph, options: StepOptions) -> CostModel:
-    from simplace.costs.chosen_model import check_belongs, chosen_model
+def _choose_model(placed: PlacedGraph, graph: PartitionedGraph, options: StepOptions) -> CostModel:
+    from simplace.costs.chosen_model import check_belongs, chosen_model, drop_costs
 
     model = chosen_model(options.costs, options.gpu, options.gpu_memory_fraction)
-    check_belongs(model, (node.name for node in graph.nodes))
-    return model
+    names = [node.name for node in graph.nodes]
+    if not options.grappler:
+        check_belongs(model, names)
+        return model
+    from simplace.partition.grappler_rewrite import list_changed
+
+    check_belongs(model, [*names, *placed.graph.names])  # TensorFlow runs them without Grappler where it measures them
+    return drop_costs(model, list_changed(placed.graph, graph.placed.graph))
 
 
 def _estimate_costs(graph: PartitionedGraph, model: CostModel, options: StepOptions) -> EstimatedGraph:

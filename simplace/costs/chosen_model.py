@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Collection, Iterable
 
 from simplace.costs.cost_model import CostModel
 from simplace.costs.flat_costs import FlatCosts
@@ -39,3 +39,8 @@ def check_belongs(model: CostModel, nodes: Iterable[str]) -> None:
     """Raise `SimplaceError` for recorded costs of another graph than that with the nodes of these names."""
     if isinstance(model, RecordedCosts):
         model.check_belongs_to(nodes)
+
+
+def drop_costs(model: CostModel, nodes: Collection[str]) -> CostModel:
+    """Return the model without what was recorded of nodes that are other ops now; what makes these up is modelled."""
+    return model.drop(nodes) if isinstance(model, RecordedCosts) else model

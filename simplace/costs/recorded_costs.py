@@ -9,9 +9,9 @@ The file is JSON: `{"schema": "simplace/costs/1", "nodes": {"dense/MatMul": 0.00
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import asdict, dataclass, field, fields
-from typing import Any
+from collections.abc import Collection, Iterable, Mapping, Sequence
+from dataclasses import asdict, dataclass, field, fields, replace
+from typing import Any, Self
 
 from simplace.costs.cost_model import MEASURED_ERROR, CollectiveCall, CostModel, Fixed, KernelCost, OpCall, Overheads
 from simplace.costs.roofline import count_shards
@@ -98,6 +98,10 @@ class RecordedCosts:
                 f"{self.file}: these costs are of another graph: {len(strange)} of {len(self.seconds)} nodes are not "
                 f"in this one, such as {join_choices(strange, 3)}"
             )
+
+    def drop(self, nodes: Collection[str]) -> Self:
+        """Return the model without the times of nodes that are other ops than those recorded."""
+        return replace(self, seconds={name: time for name, time in self.seconds.items() if name not in nodes})
 
 
 def cost_file(

@@ -19,7 +19,7 @@ from simplace.graph.builder import Origin
 from simplace.graph.dtypes import data_type_size
 from simplace.graph.graph import Graph
 from simplace.graph.graph_def import parse_graph_def
-from simplace.graph.node_def import NodeDef, ShapeAttr, TensorInfo
+from simplace.graph.node_def import AttrValue, NodeDef, ShapeAttr, TensorInfo
 from simplace.graph.op_kinds import ARGS, IDENTITIES, RETVALS, is_constant
 from simplace.partition.rewritten_graph import Rewritten
 from simplace.partition.shapes import TensorSizes
@@ -61,6 +61,20 @@ def optimize_with_grappler(
     given = {node.name: node.device for node in optimized.nodes}
     device_of = [given.get(name, "") for name in made.names]
     return Rewritten(replace(placed, graph=replace(made, origins=origins), device_of=device_of), origin)
+
+
+def list_changed(before: Graph, after: Graph) -> set[str]:
+    """Return the names of nodes that are another op than before, or have other attributes that count."""
+    return {
+        name
+        for i, name in enumerate(after.names)
+        if (old := before.ids.get(name)) is not None and _describe(before, old) != _describe(after, i)
+    }
+
+
+def _describe(graph: Graph, node: int) -> tuple[str, dict[str, AttrValue]]:
+    attrs = graph.attrs[node]
+    return graph.ops[node], {name: attrs[name] for name in attrs if not name.startswith("_")}
 
 
 def _find_original(ids: Mapping[str, int], name: str) -> int:

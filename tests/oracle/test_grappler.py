@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import textwrap
 from collections import Counter
 from pathlib import Path
@@ -46,6 +47,55 @@ SESSION = """
     with tf.Session() as session:
         print(session.run(y, {x: [1.0, 2.0, 3.0, 4.0]}))
 """
+LOOP = """
+    import tensorflow as tf
+
+    weight = tf.Variable(tf.ones([8, 8]))
+
+    @tf.function
+    def loop(x, n):
+        for _ in tf.range(n):
+            x = tf.matmul(x, weight)
+        return x * x
+
+    print(loop(tf.ones([4, 8]), tf.constant(3)).shape)
+"""
+STATED = """
+    import tensorflow as tf
+
+    kernel = tf.Variable(tf.ones([3, 3, 3, 16]))
+
+    @tf.function
+    def f(x, size):
+        x = tf.ensure_shape(tf.reshape(x, size), [None, None, None, 3])
+        x = tf.nn.conv2d(x, kernel, 1, "SAME")
+        x.set_shape([None, 32, 32, 16])
+        return tf.nn.relu(x)
+
+    print(f(tf.ones([2, 32, 32, 3]), tf.constant([2, 32, 32, 3])).shape)
+"""
+PRUNED = """
+    import tensorflow.compat.v1 as tf
+    tf.disable_eager_execution()
+
+    v = tf.get_variable("v", [4])
+    options = tf.GraphOptions(place_pruned_graph=True)
+    with tf.Session(config=tf.ConfigProto(graph_options=options)) as session:
+        session.run(v.initializer)
+        session.run(tf.sqrt(v * tf.sqrt(tf.constant(4.0))))
+"""
+FUSED = """
+    import tensorflow as tf
+
+    weight, bias = tf.Variable(tf.ones([8, 8])), tf.Variable(tf.ones([8]))
+
+    @tf.function
+    def f(x):
+        x = tf.matmul(x, weight)
+        return tf.reduce_sum(tf.nn.relu(tf.nn.bias_add(x, bias)))
+
+    print(f(tf.ones([4, 8])).shape)
+"""
 
 
 @pytest.fixture(scope="module")
@@ -82,11 +132,46 @@ def test_what_grappler_adds_has_a_shape_a_line_and_a_time(images: simplace.Place
     assert {estimated.output(i, 0).shape for i in convolutions} == {(4, 8, 16, 16)}  # type: ignore[union-attr]
 
 
+def test_what_grappler_makes_behind_a_loop_has_a_shape(tmp_path: Path) -> None:
+    """TensorFlow infers none for a loop's Enter and Merge, which are told to it."""
+    graph = placed(LOOP, tmp_path).schedule("loop", grappler=True).placed.graph
+    made = [i for i in graph.op_ids if graph.ops[i] == "Square"]
+    assert [graph.attrs[i]["_output_shapes"][0].dims for i in made] == [(4, 8)]  # type: ignore[index,union-attr]
+
+
+def test_a_shape_that_the_program_stated_is_not_told_of_another_layout(tmp_path: Path) -> None:
+    result = placed(STATED, tmp_path)
+    for gpu, channels_last in (("a100", True), ("p100", False)):
+        graph = result.schedule("f", gpu=gpu, grappler=True).placed.graph
+        shapes = {graph.attrs[i]["_output_shapes"][0].dims for i in graph.op_ids if graph.ops[i] in {"Conv2D", "Relu"}}  # type: ignore[index,union-attr]
+        assert {(shape[-1] if channels_last else shape[1]) for shape in shapes} == {16}  # type: ignore[index]
+
+
 def test_a_run_of_a_session_keeps_what_it_fetches(tmp_path: Path) -> None:
     ops = count_ops(placed(SESSION, tmp_path), "Session.run")
     assert ops["Mul"] >= 1
     assert "Sqrt" not in ops
     assert "Exp" not in ops
+
+
+def test_a_pruned_graph_is_not_optimized(tmp_path: Path) -> None:
+    """TensorFlow does not optimize what it placed of a run alone (`place_pruned_graph`)."""
+    result = placed(PRUNED, tmp_path)
+    for program in ("Session.run", "Session.run (2)"):
+        assert count_ops(result, program) == count_ops(result, program, grappler=False)
+
+
+def test_recorded_costs_are_of_ops_that_grappler_left_as_they_were(tmp_path: Path) -> None:
+    script = tmp_path / "model.py"
+    script.write_text(textwrap.dedent(FUSED))
+    result = simplace.place(str(script), "cpu:1")
+    recorded = {node.name: 0.25 for node in result.schedule("f", optimizes=False).estimated.graph.nodes}
+    costs = tmp_path / "costs.json"
+    costs.write_text(json.dumps({"schema": "simplace/costs/1", "nodes": recorded}))
+    estimated = result.schedule("f", grappler=True, costs=str(costs)).estimated
+    sources = {node.op: estimated.kernels[i].source for i, node in enumerate(estimated.graph.nodes)}
+    assert sources["Sum"] == "measured"
+    assert sources["_FusedMatMul"] != "measured"
 
 
 def test_what_nobody_fetches_from_is_refused(tmp_path: Path) -> None:

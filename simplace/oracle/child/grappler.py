@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import json
 import os
+import re
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
@@ -16,6 +17,8 @@ from simplace.oracle.orphan import end_with_parent
 _SHAPES = "_output_shapes"
 _GIVEN = "_given_shapes"  # of an argument: what Grappler knows
 _ITERATOR = "/iterator"
+_TRANSPOSE = re.compile(r"-(?P<turn>Transpose\w+)-LayoutOptimizer$")  # generic_layout_optimizer_transposer.cc
+_BACK_EDGES = frozenset({"NextIteration", "RefNextIteration"})
 
 
 def main(request_file: str, parent: str) -> None:
@@ -96,10 +99,15 @@ def set_shapes(tf: Any, before: Any, graph: Any, resources: Mapping[str, bytes])
     What that leaves open is as before, if it was there.
     """
     known = {node.name: node for node in before.node}
-    told = _find_told(tf, known, _infer_shapes(tf, before, known, resources, {}))
+    better = _find_better(tf, known, _infer_shapes(tf, before, known, resources, {}))
+    told = _find_better(tf, known, _infer_shapes(tf, before, known, resources, better)) if better else {}
+    turned = _find_turned(graph)
+    for output in [output for output in told if output[0] in turned]:
+        del told[output]
     inferred = _infer_shapes(tf, graph, known, resources, told)
     for node in graph.node:
-        shapes, stated = [output.shape for output in inferred[node.name]], _read_shapes(tf, known.get(node.name))
+        shapes = [output.shape for output in inferred[node.name]]
+        stated = [] if node.name in turned else _read_shapes(tf, known.get(node.name))
         if len(stated) == len(shapes):
             shapes = [a.merge_with(b) if a.is_compatible_with(b) else a for a, b in zip(shapes, stated, strict=True)]
         node.attr[_SHAPES].list.SetInParent()
@@ -111,22 +119,46 @@ def _read_shapes(tf: Any, node: Any) -> list[Any]:
     return [] if node is None else [tf.TensorShape(each) for each in node.attr[_SHAPES].list.shape]
 
 
-def _find_told(tf: Any, known: Mapping[str, Any], inferred: Mapping[str, list[Any]]) -> dict[tuple[str, int], Any]:
-    """Map outputs whose shapes are known better than they follow from the inputs, as by `set_shape`, to a NodeDef.
+def _find_better(tf: Any, known: Mapping[str, Any], inferred: Mapping[str, list[Any]]) -> dict[tuple[str, int], Any]:
+    """Map outputs whose shapes are known better than TensorFlow infers them, as by `set_shape`, to a NodeDef.
 
-    It is of an op that hands the output on with its shape.
+    It is of an op that hands the output on with its shape. Where consumers took all such shapes in the first place,
+    these are the outputs whose shapes do not follow from the inputs, as that of a loop's Merge.
     """
-    found, better = {}, set()
+    found = {}
     for name, node in known.items():
+        if node.op in _BACK_EDGES:
+            continue  # to a Merge, which takes them as such only where nothing lies between
         for slot, (shape, output) in enumerate(zip(_read_shapes(tf, node), inferred[name], strict=False)):
             if shape.rank is not None and str(shape) != str(output.shape):
-                better.add(name)
                 made = tf.compat.v1.NodeDef(name=f"{name}/told_{slot}", op="EnsureShape", input=[f"{name}:{slot}"])
                 made.attr["T"].type = output.dtype.as_datatype_enum
                 made.attr["shape"].shape.CopyFrom(shape.as_proto())
                 found[name, slot] = made
-    inputs = {name: {each.lstrip("^").partition(":")[0] for each in known[name].input} for name in better}
-    return {(name, slot): made for (name, slot), made in found.items() if better.isdisjoint(inputs[name])}
+    return found
+
+
+def _find_turned(graph: Any) -> set[str]:
+    """Find the nodes that keep their names, but whose tensors may have their dimensions in another order.
+
+    They lie between the transposes that the layout optimizer puts before nodes, named after these, and those that it
+    puts behind.
+    """
+    turns = {node.name: match["turn"] for node in graph.node if (match := _TRANSPOSE.search(node.name))}
+    takers: dict[str, list[str]] = {}
+    for node in graph.node:
+        for text in node.input:
+            if not text.startswith("^"):
+                takers.setdefault(text.partition(":")[0], []).append(node.name)
+    before = {turns[name] for name in turns if any(name.startswith(f"{to}-") for to in takers.get(name, ()))}
+    pending = [to for name in turns if turns[name] in before for to in takers.get(name, ())]
+    found: set[str] = set()
+    while pending:
+        name = pending.pop()
+        if name not in found and name not in turns:
+            found.add(name)
+            pending += takers.get(name, ())
+    return found
 
 
 def _infer_shapes(
