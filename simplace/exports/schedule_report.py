@@ -33,6 +33,7 @@ def report_schedule(schedule: Schedule, verdict: str) -> dict[str, Any]:
         "executor": schedule.executor,
         "costs": schedule.estimated.model.name,
         "threads": {each.name: getattr(threads, each.name) for each in fields(Threads)},
+        "grappler": schedule.execution.options.grappler,
         "left_out": {schedule.placement.graph.names[node]: why for node, why in schedule.left_out.items()},
         "makespan": trace.makespan,
         "makespan_error": round(schedule.uncertainty, 4),

@@ -154,6 +154,13 @@ def test_a_run_of_a_session_keeps_what_it_fetches(tmp_path: Path) -> None:
     assert "Exp" not in ops
 
 
+def test_the_output_says_that_grappler_was_asked(images: simplace.Placements) -> None:
+    schedule = images.schedule("infer", gpu="p100", grappler=True)
+    assert "\noptimized by TensorFlow's Grappler: " in str(schedule)
+    assert schedule.to_json()["grappler"]
+    assert "Grappler" not in str(images.schedule("infer"))
+
+
 def test_a_pruned_graph_is_not_optimized(tmp_path: Path) -> None:
     """TensorFlow does not optimize what it placed of a run alone (`place_pruned_graph`)."""
     result = placed(PRUNED, tmp_path)

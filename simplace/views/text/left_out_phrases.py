@@ -7,6 +7,7 @@ from collections.abc import Collection
 
 from simplace.analysis.schedule import Schedule
 from simplace.partition.graph_partition import LeftOut
+from simplace.views.text.quantities import format_count
 
 _OF_MANY: dict[LeftOut, str] = {
     "folded": "depend on constants alone", "merged": "compute what another computes", "unused": "are needed by nothing",
@@ -23,6 +24,16 @@ def describe_left_out(schedule: Schedule) -> str:
     graph = schedule.estimated.graph
     copies = len(graph.copies) - len({graph.nodes[send].copy for send in graph.receiver})
     return write_left_out(schedule.left_out.values(), len(schedule.placed.graph.op_ids), copies)
+
+
+def describe_grappler(schedule: Schedule) -> str:
+    """Return that a step's graph is as Grappler makes it, where that was asked for, and how many ops it has."""
+    if not schedule.execution.options.grappler:
+        return ""
+    ids, names = schedule.placement.graph.ids, schedule.placed.graph.names
+    made = sum(names[i] not in ids for i in schedule.placed.graph.op_ids)
+    count = format_count(len(names) - 2, "op")
+    return f"optimized by TensorFlow's Grappler: {count}, {made:,} of them under names of its own"
 
 
 def write_left_out(left_out: Collection[LeftOut], ops: int, copies: int) -> str:

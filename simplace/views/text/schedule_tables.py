@@ -22,7 +22,7 @@ from simplace.views.text.cost_sentences import (
     head_with_error,
 )
 from simplace.views.text.finding_list import describe_finding
-from simplace.views.text.left_out_phrases import describe_left_out
+from simplace.views.text.left_out_phrases import describe_grappler, describe_left_out
 from simplace.views.text.lines import wrap_line
 from simplace.views.text.path_tables import path_tables
 from simplace.views.text.quantities import format_bytes, format_count, format_duration
@@ -38,9 +38,9 @@ _MANY = 64  # events of a critical path: more are summed up
 
 def write_summary(schedule: Schedule, width: int | None = None) -> str:
     """Return a schedule's makespan, its tracks, critical path, waits and memory, as text."""
-    left_out = describe_left_out(schedule)
+    optimized, left_out = describe_grappler(schedule), describe_left_out(schedule)
     sent = describe_traffic(schedule.estimated.graph.traffic)
-    parts = [write_headline(schedule), *(wrap_line(one, width) for one in (sent, left_out) if one)]
+    parts = [write_headline(schedule), *(wrap_line(one, width) for one in (sent, optimized, left_out) if one)]
     parts += [to_text(join_alike_rows(table), width) for table in (track_table(schedule), device_time_table(schedule))]
     path = critical_table(schedule)
     if path.rows:
