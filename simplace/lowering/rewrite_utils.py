@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, replace
-from itertools import chain, combinations, islice, permutations
+from itertools import chain, combinations, permutations
 
 from simplace.graph.node_def import FuncRef, FunctionDef, GraphDef, NodeDef
 from simplace.graph.op_kinds import CASES, IFS, WHILES
@@ -25,7 +25,7 @@ from simplace.lowering.fusion_utils import make_unique_name
 from simplace.lowering.reachable_functions import select_reached
 
 _FAKE_SINK = "FakeSink"
-_MAX_ORDERS = 120  # all those of five functions
+_MAX_PERMUTED = 3  # of more functions than these not all orders are tried, as each costs as much as the rewriting
 TFG_OPTIMIZER = "tfg_optimizer"
 _MARKS_OF_SINKING = ("_tfg_cf_sunk_", "_tfg_inlined_")
 
@@ -127,13 +127,14 @@ def find_sinking(
     Where none of the choices explains them it is the one given, with the name of the optimizer.
     """
     reached = select_reached(graph.library[name], graph.library)
-    opened = [key for key, function in reached.items() if _has_branches(function)]
+    opened = [key for key, function in reached.items() if _has_branches(function, reached)]
     if not opened:
         return how, ""
     paths = [f"/{each}/" for each in logged]
     marked = [path for path in paths if was_sunk((path,))]
     ends = {suffix for each in logged for suffix in _list_suffixes(each)}
-    orders = islice(permutations(opened), _MAX_ORDERS)
+    both = (tuple(opened), tuple(reversed(opened)))
+    orders = permutations(opened) if len(opened) <= _MAX_PERMUTED else both
     choices = (replace(how, sunk_before=before, opened=order) for order in orders for before in (False, True))
     for choice in chain((how,), choices):
         library = rewrite_functions(graph, choice, table).graph.library
@@ -145,8 +146,12 @@ def find_sinking(
     return how, TFG_OPTIMIZER if marked else ""
 
 
-def _has_branches(function: FunctionDef) -> bool:
-    return any(node.op in IFS or node.op in CASES or node.op in WHILES for node in function.nodes)
+def _has_branches(function: FunctionDef, library: Mapping[str, FunctionDef]) -> bool:
+    """Return whether a function has branches, or a loop with some."""
+    if any(node.op in IFS or node.op in CASES for node in function.nodes):
+        return True
+    loops = [node for node in function.nodes if node.op in WHILES]
+    return any(_has_branches(library[name], library) for node in loops for name in _list_called(node))
 
 
 def was_sunk(names: Iterable[str]) -> bool:
