@@ -15,7 +15,7 @@ from simplace.graph.graph import freeze_graph
 from simplace.kernels.registry import KernelTable
 from simplace.lowering.op_signatures import Signatures
 from simplace.lowering.prepare_graph import prepare_graph
-from simplace.lowering.rewrite_utils import rewrite_functions
+from simplace.lowering.rewrite_utils import Rewriting, rewrite_functions
 from simplace.placement.called_bodies import Bodies
 from simplace.placement.default_device import call_device
 from simplace.placement.placement import Placement
@@ -68,8 +68,11 @@ def place_program(
     if program.runs_unplaced:
         program = replace(program, arg_devices=(program.scope,) * len(program.arg_devices))
     soft, default, instantiated = program.soft_placement, None, program
-    if program.caller is not None and program.caller.rewrites:
-        rewritten = rewrite_functions(program.graph, program.caller.rewrites, table, program.caller.switched)
+    if program.caller is not None and (program.caller.rewrites or program.caller.sunk_before):
+        how = Rewriting(
+            program.caller.rewrites, program.caller.switched, program.caller.sunk_before, program.caller.opened
+        )
+        rewritten = rewrite_functions(program.graph, how, table)
         library = rewritten.graph.library if rewritten.added else {}
         program = program.with_rewritten(rewritten.made_of, rewritten.origins, library)
         instantiated = replace(program, graph=rewritten.graph)

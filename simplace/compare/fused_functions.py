@@ -21,7 +21,7 @@ from simplace.lowering.dataset_fusions import FILTER_FUSION, MAP_AND_FILTER_FUSI
 from simplace.lowering.fusion_utils import OF_DATASETS, FunctionLibrary
 from simplace.lowering.make_deterministic import split_for_determinism
 from simplace.lowering.reachable_functions import select_reached
-from simplace.lowering.rewrite_utils import add_all_sinks, remove_sinks, rewrite_functions
+from simplace.lowering.rewrite_utils import Rewriting, add_all_sinks, remove_sinks, rewrite_functions
 from simplace.program.observation import LoggedGraph
 from simplace.program.program import Program
 
@@ -152,7 +152,7 @@ def _fuse_chain(
         graph = GraphDef((), {**functions, _PIPELINE: _make_pipeline(chain, op)}, chain[0].graph.producer)
         for count in range(1, len(asked) + 1):
             for switched in combinations(asked, count):
-                made = rewrite_functions(graph, times, table, (*ON_BY_DEFAULT, *switched))
+                made = rewrite_functions(graph, Rewriting(times, (*ON_BY_DEFAULT, *switched)), table)
                 origins = _trace_origins(made.added, made.origins)
                 for name, function in made.added.items():
                     if _NUMBER.sub("", name) in logged:

@@ -11,8 +11,8 @@ from simplace.devices.device_set import DeviceSet
 from simplace.graph.node_def import FunctionDef
 from simplace.graph.op_kinds import is_arg
 from simplace.kernels.registry import KernelTable
-from simplace.lowering.dataset_fusions import find_sinking, hands_on_arguments, is_map
-from simplace.lowering.rewrite_utils import count_sinks, find_switched
+from simplace.lowering.dataset_fusions import hands_on_arguments, is_map
+from simplace.lowering.rewrite_utils import TFG_OPTIMIZER, Rewriting, count_sinks, find_sinking, find_switched, was_sunk
 from simplace.placement.captured_function import find_captured
 from simplace.placement.partitioned_function_ops import find_called
 from simplace.placement.placement import Placement
@@ -39,11 +39,16 @@ def place_callees(
             callee, own = waiting.pop(0)
             callees.append((callee, own))
             for instance, log in logged.find_instances(callee):
-                key = (instance.function, instance.arg_devices, instance.scope, *_list_nodes(instance))
+                assert instance.caller is not None, "somebody calls it"
+                sinking = instance.caller.sunk_before, instance.caller.opened
+                key = (instance.function, instance.arg_devices, instance.scope, sinking, *_list_nodes(instance))
                 if key not in seen:
                     seen.add(key)
                     placement = place(instance, own)
-                    found.append((placement, logged.choose_log(placement, log)))
+                    log = logged.choose_log(placement, log)
+                    if log is not None and _is_sunk_otherwise(placement, log):
+                        placement, log = _mark_unreplayed(placement), None
+                    found.append((placement, log))
                     waiting += [(inner, own) for inner in _find_callees(placement)]
 
     waiting = [(each.program, devices) for each in observed.programs if each.program.caller is not None]
@@ -60,6 +65,18 @@ def place_callees(
 def _list_nodes(program: Program) -> list[str]:
     """Return the names of a function's nodes: optimizers, and new contexts, make several functions of one name."""
     return [node.name for node in program.graph.library[program.function or ""].nodes]
+
+
+def _is_sunk_otherwise(placement: Placement, log: Sequence[LoggedNode]) -> bool:
+    """Return whether TensorFlow has moved ops into branches, and the names tell that it did so in another way."""
+    logged = {node.name for node in log}
+    return was_sunk(logged) and logged != {node.name for node in placement.nodes}
+
+
+def _mark_unreplayed(placement: Placement) -> Placement:
+    assert placement.program.caller is not None, "a dataset calls it"
+    caller = replace(placement.program.caller, unreplayed=TFG_OPTIMIZER)
+    return replace(placement, program=replace(placement.program, caller=caller))
 
 
 def _is_made(program: Program) -> bool:
@@ -127,8 +144,17 @@ class LoggedFunctions:
             rewrites = _count_rewrites(program, graph) if program.caller.rewrites else 0
             ops = {node.name: node.op for node in graph.nodes}
             switched, unreplayed = find_switched(program.graph, function.name, rewrites, ops, self._table)
-            unreplayed = unreplayed or find_sinking(ops)
-            caller = replace(program.caller, rewrites=rewrites, switched=switched, unreplayed=unreplayed)
+            how = Rewriting(rewrites, switched, program.caller.sunk_before, program.caller.opened)
+            if not unreplayed and not is_made:
+                how, unreplayed = find_sinking(program.graph, function.name, how, ops, self._table)
+            caller = replace(
+                program.caller,
+                rewrites=rewrites,
+                switched=switched,
+                unreplayed=unreplayed,
+                sunk_before=how.sunk_before,
+                opened=how.opened,
+            )
             arguments = _list_arg_devices(program, graph) if len(logged) > 1 else program.arg_devices
             yield replace(program, arg_devices=arguments, caller=caller), None if caller.unreplayed else graph.nodes
         if not logged and not _is_left_out(program):

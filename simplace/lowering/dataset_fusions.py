@@ -40,7 +40,6 @@ _MADE_BY_OTHERS = {
     "FilterByLast": MAP_AND_FILTER_FUSION,
     "make_deterministic_": MAKE_DETERMINISTIC,
 }
-_MARKS_OF_SINKING = ("_tfg_cf_sunk_", "_tfg_inlined_")
 _PARALLEL_MAPS = ("ParallelMapDataset", "ParallelMapDatasetV2")
 _MAPS = ("MapDataset", *_PARALLEL_MAPS)
 _BATCHES = ("BatchDataset", "BatchDatasetV2")
@@ -144,18 +143,6 @@ def find_optimizers(names: Iterable[str]) -> tuple[str, ...]:
     """
     made = list(names)
     return tuple(key for start, key in _MADE_BY_OTHERS.items() if any(name.startswith(start) for name in made))
-
-
-def find_sinking(names: Iterable[str]) -> str:
-    """Return the optimizer that moved ops into the one branch of an If that takes them, by a function's nodes, or "".
-
-    It opens branches and makes functions of them again (tensorflow/core/transforms/cf_sink/pass.cc and
-    functional_to_region/impl.cc), which is not replayed.
-
-    >>> find_sinking(["cond", "cond/then/_0/mul_tfg_cf_sunk_cond"])
-    'tfg_optimizer'
-    """
-    return "tfg_optimizer" if any(mark in name for name in names for mark in _MARKS_OF_SINKING) else ""
 
 
 def _leave_out(body: DatasetBody, name: str, library: Mapping[str, FunctionDef]) -> bool:

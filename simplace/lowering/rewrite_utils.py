@@ -6,12 +6,14 @@ the graph is optimised, and the result goes back to what it was, while the sink 
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, replace
-from itertools import combinations
+from itertools import chain, combinations, permutations
 
-from simplace.graph.node_def import FunctionDef, GraphDef, NodeDef
+from simplace.graph.node_def import FuncRef, FunctionDef, GraphDef, NodeDef
+from simplace.graph.op_kinds import CASES, IFS, WHILES
 from simplace.kernels.registry import KernelTable
+from simplace.lowering.cf_sink import sink_into_branches
 from simplace.lowering.dataset_fusions import (
     OFF_BY_DEFAULT,
     ON_BY_DEFAULT,
@@ -20,8 +22,25 @@ from simplace.lowering.dataset_fusions import (
     makes_dataset,
 )
 from simplace.lowering.fusion_utils import make_unique_name
+from simplace.lowering.reachable_functions import select_reached
 
 _FAKE_SINK = "FakeSink"
+_MAX_PERMUTED = 3  # of more functions than these not all orders are tried, as each costs as much as the rewriting
+TFG_OPTIMIZER = "tfg_optimizer"
+_MARKS_OF_SINKING = ("_tfg_cf_sunk_", "_tfg_inlined_")
+
+
+@dataclass(frozen=True, slots=True)
+class Rewriting:
+    """Record of how often a graph is rewritten, with which optimizers switched, and how ops are moved into branches.
+
+    `sunk_before` and `opened` are those of `Caller`.
+    """
+
+    times: int
+    switched: tuple[str, ...] = ()
+    sunk_before: bool = False
+    opened: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -38,26 +57,43 @@ class RewrittenFunctions:
     origins: Mapping[str, Mapping[str, tuple[str, str]]]
 
 
-def rewrite_functions(
-    graph: GraphDef, times: int, table: KernelTable, switched: Sequence[str] = ()
-) -> RewrittenFunctions:
+def rewrite_functions(graph: GraphDef, how: Rewriting, table: KernelTable) -> RewrittenFunctions:
     """Return a graph whose functions have the sinks of each rewriting, and are optimized: see `fuse_datasets`.
+
+    At the end of each rewriting ops are moved into branches (`sink_into_branches`).
 
     The last rewriting optimizes; one before it shards the dataset (grappler/optimizers/data/{auto_shard,rebatch}.cc).
     """
-    library = add_all_sinks(graph.library, times)
-    optimized = {name: fuse_datasets(each, library, table, switched) for name, each in library.items() if times}
-    library |= {name: made.function for name, made in optimized.items()}
+    library, names = dict(graph.library), set(graph.library)
     added: dict[str, FunctionDef] = {}
     origins: dict[str, Mapping[str, tuple[str, str]]] = {}
-    for made in optimized.values():
-        added = {**made.added, **added}  # TensorFlow keeps what it has of a name
-        origins = {**made.origins, **origins}
-    library = {name: remove_sinks(function) for name, function in {**added, **library}.items()}
-    made_of = {name: made.made_of for name, made in optimized.items()}
-    return RewrittenFunctions(
-        replace(graph, library=library), made_of, {name: library[name] for name in added}, origins
-    )
+    made_of: dict[str, Mapping[str, str]] = {}
+    if how.sunk_before:
+        sunk = sink_into_branches(library, table, opened=how.opened)
+        library |= sunk.library
+        origins |= sunk.made_of
+    for i in range(how.times):
+        library = {name: _add_sinks(function) for name, function in library.items()}
+        if i == how.times - 1:
+            optimized = {name: fuse_datasets(each, library, table, how.switched) for name, each in library.items()}
+            library |= {name: made.function for name, made in optimized.items()}
+            for made in optimized.values():
+                added = {**made.added, **added}  # TensorFlow keeps what it has of a name
+                origins = {**made.origins, **origins}
+            library = {**added, **library}
+            made_of = {name: made.made_of for name, made in optimized.items()}
+        sunk = sink_into_branches(library, table, opened=how.opened)
+        library |= sunk.library
+        origins |= {name: _trace(nodes, origins) for name, nodes in sunk.made_of.items()}
+        library = {name: remove_sinks(function) for name, function in library.items()}
+    new = {name: function for name, function in library.items() if name not in names}
+    return RewrittenFunctions(replace(graph, library=library), made_of, new, origins)
+
+
+def _trace(
+    nodes: Mapping[str, tuple[str, str]], origins: Mapping[str, Mapping[str, tuple[str, str]]]
+) -> dict[str, tuple[str, str]]:
+    return {node: origins.get(of, {}).get(before, (of, before)) for node, (of, before) in nodes.items()}
 
 
 def find_switched(
@@ -81,6 +117,66 @@ def find_switched(
         if {(node.name, node.op) for node in nodes if makes_dataset(node.op)} == datasets:
             return switched, ""
     return (), needed[0] if needed else ""
+
+
+def find_sinking(
+    graph: GraphDef, name: str, how: Rewriting, logged: Iterable[str], table: KernelTable
+) -> tuple[Rewriting, str]:
+    """Return how ops of a function were moved into branches, by the names of its nodes as TensorFlow logged them.
+
+    Where none of the choices explains them it is the one given, with the name of the optimizer.
+    """
+    reached = select_reached(graph.library[name], graph.library)
+    opened = [key for key, function in reached.items() if _has_branches(function, reached)]
+    if not opened:
+        return how, ""
+    paths = [f"/{each}/" for each in logged]
+    marked = [path for path in paths if was_sunk((path,))]
+    ends = {suffix for each in logged for suffix in _list_suffixes(each)}
+    both = (tuple(opened), tuple(reversed(opened)))
+    orders = permutations(opened) if len(opened) <= _MAX_PERMUTED else both
+    choices = (replace(how, sunk_before=before, opened=order) for order in orders for before in (False, True))
+    for choice in chain((how,), choices):
+        library = rewrite_functions(graph, choice, table).graph.library
+        nodes = _list_branch_nodes(library[name], library)
+        stay = {node.name for node in nodes if not _list_called(node)}
+        names = [f"/{node.name}/" for node in nodes]
+        if stay <= ends and all(any(each in path for each in names) for path in marked):
+            return choice, ""
+    return how, TFG_OPTIMIZER if marked else ""
+
+
+def _has_branches(function: FunctionDef, library: Mapping[str, FunctionDef]) -> bool:
+    """Return whether a function has branches, or a loop with some."""
+    if any(node.op in IFS or node.op in CASES for node in function.nodes):
+        return True
+    loops = [node for node in function.nodes if node.op in WHILES]
+    return any(_has_branches(library[name], library) for node in loops for name in _list_called(node))
+
+
+def was_sunk(names: Iterable[str]) -> bool:
+    """Return whether names of nodes tell that ops were moved into branches, or a branch made anew."""
+    return any(mark in name for name in names for mark in _MARKS_OF_SINKING)
+
+
+def _list_suffixes(name: str) -> list[str]:
+    """Return a name, and what follows each of its slashes."""
+    return [name, *(name[i + 1 :] for i, letter in enumerate(name) if letter == "/")]
+
+
+def _list_branch_nodes(function: FunctionDef, library: Mapping[str, FunctionDef]) -> list[NodeDef]:
+    """Return the nodes of a function's branches and loops, and of those in turn; calls are placed on their own."""
+    found: list[NodeDef] = []
+    for node in function.nodes:
+        if node.op in IFS or node.op in CASES or node.op in WHILES:
+            for name in _list_called(node):
+                found += [*library[name].nodes, *_list_branch_nodes(library[name], library)]
+    return found
+
+
+def _list_called(node: NodeDef) -> list[str]:
+    values = [one for value in node.attrs.values() for one in (value if isinstance(value, tuple) else (value,))]
+    return [value.name for value in values if isinstance(value, FuncRef)]
 
 
 def count_sinks(names: Iterable[str]) -> int:

@@ -61,6 +61,8 @@ def _make_programs(placement: Placement, node: int) -> Iterator[Program]:
             upstream=_find_upstream(placement, node),
             captured=len(slots),
             is_made=is_made,
+            sunk_before=program.caller is None or program.caller.sunk_before,
+            opened=() if program.caller is None else program.caller.opened,
         )
         yield Program(
             shown_name(function.name),

@@ -40,6 +40,8 @@ def _make_program(placement: Placement, node: int, function: FunctionDef) -> Pro
         "function called",
         placement.notes(node).at,
         rewrites=0 if program.caller is None else program.caller.rewrites,
+        sunk_before=program.caller is None or program.caller.sunk_before,
+        opened=() if program.caller is None else program.caller.opened,
         switched=() if program.caller is None else program.caller.switched,
         is_made=program.caller is not None and program.caller.is_made,
     )

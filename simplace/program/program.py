@@ -94,6 +94,8 @@ class Caller:
     program switches; `unreplayed` is one by which TensorFlow has rewritten the function and that is not replayed, ""
     for none. `upstream` is the function of the dataset that the op takes, "" if it calls none; the last `captured`
     arguments are what the function captures. What tf.data's optimizers made, and what that calls, `is_made`: as it is.
+    Of a graph that is `sunk_before`, Grappler has moved ops into branches before any dataset's graph is rewritten.
+    Of functions that are `opened`, it is the order: see lowering/cf_sink.py.
     """
 
     program: str
@@ -108,6 +110,8 @@ class Caller:
     upstream: str = ""
     captured: int = 0
     is_made: bool = False
+    sunk_before: bool = False
+    opened: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)

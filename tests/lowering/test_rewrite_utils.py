@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from simplace.graph.node_def import GraphDef
-from simplace.lowering.rewrite_utils import find_switched, rewrite_functions
+from simplace.lowering.rewrite_utils import Rewriting, find_switched, rewrite_functions
 from tests.lowering.worlds import FLOAT, TABLE, function
 
 
@@ -11,7 +11,7 @@ def test_each_result_gets_a_sink_beside_it() -> None:
     f = function(
         "f(x: float) -> y: float, z: float", "FakeSink0 = Neg(x)\nn = Neg(x)", {"y": "n:y:0", "z": "FakeSink0:y:0"}
     )
-    (rewritten,) = rewrite_functions(GraphDef((), {"f": f}), 1, TABLE).graph.library.values()
+    (rewritten,) = rewrite_functions(GraphDef((), {"f": f}), Rewriting(1), TABLE).graph.library.values()
     assert rewritten.ret == f.ret
     assert [(node.name, node.op, node.inputs, node.attrs) for node in rewritten.nodes[2:]] == [
         ("FakeSink0/_3", "Identity", ("n:y:0",), {"T": FLOAT}),
@@ -21,7 +21,7 @@ def test_each_result_gets_a_sink_beside_it() -> None:
 
 def test_each_rewriting_leaves_sinks_of_its_own() -> None:
     f = function("f(x: float) -> y: float", "n = Neg(x)", {"y": "n:y:0"})
-    (rewritten,) = rewrite_functions(GraphDef((), {"f": f}), 2, TABLE).graph.library.values()
+    (rewritten,) = rewrite_functions(GraphDef((), {"f": f}), Rewriting(2), TABLE).graph.library.values()
     assert [(node.name, node.inputs) for node in rewritten.nodes[1:]] == [
         ("FakeSink0", ("n:y:0",)),
         ("FakeSink0/_3", ("n:y:0",)),
@@ -38,7 +38,7 @@ def test_the_last_rewriting_fuses() -> None:
         {"y": "skip:handle:0"},
         attrs={"_tf_data_function": True},
     )
-    (rewritten,) = rewrite_functions(GraphDef((), {"f": f}), 2, TABLE).graph.library.values()
+    (rewritten,) = rewrite_functions(GraphDef((), {"f": f}), Rewriting(2), TABLE).graph.library.values()
     assert rewritten.ret == {"y": "d"}
     assert [(node.name, node.inputs) for node in rewritten.nodes[1:]] == [
         ("FakeSink0", ("d",)),

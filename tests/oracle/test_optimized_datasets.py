@@ -164,18 +164,98 @@ def test_a_dataset_that_a_strategy_shards_is_fused_in_the_last_rewriting(write, 
     assert {"fused_predicate", "map_fusion_funcs/Dataset_map_on_gpu/Dataset_map_lambda"} <= programs.keys()
 
 
-@pytest.mark.parametrize("machine", ["cpu:1", "cpu:1,gpu:1"])
-def test_ops_that_are_moved_into_a_branch_are_not_compared(write, capfd, machine: str) -> None:
-    write("""\
-        import tensorflow as tf
-        def cut(x):
-            twice = x * 2
-            return tf.cond(x > 1, lambda: twice + 1, lambda: x)
-        print([int(x) for x in tf.data.Dataset.range(3).map(cut)])
-    """)
-    result = simplace.check("model.py", machine)
-    assert capfd.readouterr().out.splitlines() == ["[0, 1, 5]"]
-    assert (result.agrees, result.failure) == (True, None)
-    assert agreement_line(result).endswith("; 1 function not compared, as tf.data's tfg_optimizer is not replayed")
-    (moved,) = [each for each in of_agreement(result) if each.program == "Dataset_map_cut"]
-    assert moved.skipped == "rewritten by tf.data's tfg_optimizer, which is not replayed"
+# Functions of which TensorFlow moves ops into branches; `run` lets datasets call each, also those of a tf.function.
+BRANCHES = """\
+    v = tf.Variable(3, dtype=tf.int64)
+    @tf.function
+    def helper(x, y):
+        return x * y + 1
+    def one_branch(x):
+        with tf.device("/GPU:0"):
+            twice = tf.cast(x, tf.float32) * 2.0
+        return tf.cond(x > 1, lambda: twice + 1.0, lambda: 1.0)
+    def both_branches(x):
+        a, b = x * 2, x + 3
+        return tf.cond(x > 1, lambda: b * 5, lambda: a - helper(x, b)) + a
+    def stay(x):
+        drawn, read = tf.random.uniform([], 0, 1, tf.int64), x + v
+        with tf.control_dependencies([tf.debugging.assert_less(x, tf.constant(9, tf.int64))]):
+            checked = x + 1
+        return tf.cond(x > 1, lambda: x + drawn + read, lambda: checked)
+    def other_order(x):
+        a, b = x * 2, x + 3
+        return tf.cond(a > b, lambda: a - b, lambda: b - a) + a * b
+    def cases(x):
+        a, parts = x * 2, tf.split(tf.stack([x, x + 1]), 2)
+        return tf.switch_case(tf.cast(x % 3, tf.int32), [lambda: a + 1, lambda: x, lambda: parts[1][0]])
+    def nested(x):
+        a, b, c = x * 2, x + 3, x * 4
+        def both():
+            d = a * b
+            return tf.cond(x > 2, lambda: tf.cond(x > 3, lambda: d + 1, lambda: b + c), lambda: c)
+        return tf.cond(x > 1, both, lambda: x)
+    def branch_in_a_loop(x):
+        a = x * 2
+        def body(i):
+            t = i * 2
+            return tf.cond(i > 3, lambda: t + a, lambda: i + 1)
+        return tf.while_loop(lambda i: i < 5, body, [x])[0]
+    def loop_in_a_branch(x):
+        a = x * 2
+        def walk():
+            def body(i):
+                t = i * 2
+                return tf.cond(i > 3, lambda: t + a, lambda: i + 1)
+            return tf.while_loop(lambda i: i < 5, body, [x])[0]
+        return tf.cond(x > 1, walk, lambda: tf.while_loop(lambda i: i < a, lambda i: i + x + 1, [x])[0])
+    def run(*functions):
+        for f in functions:
+            print(*(x.numpy().tolist() for x in D.range(5).map(f)))
+            print(*(x.numpy().tolist() for x in D.range(3).flat_map(lambda i: D.range(i + 1).map(f))))
+            @tf.function
+            def count():
+                found = 0
+                for _ in D.range(3).map(f):
+                    found += 1
+                return found
+            print(int(count()))
+"""
+
+
+def check_branches(write, capfd, machine: str, *names: str) -> list[str]:
+    return check(write, capfd, machine, f"{BRANCHES}    run({', '.join(names)})\n")[0]
+
+
+@MACHINES
+def test_ops_are_moved_into_the_one_branch_that_takes_them(write, capfd, machine: str) -> None:
+    printed = check_branches(write, capfd, machine, "one_branch", "both_branches", "other_order", "cases")
+    assert printed == [
+        "1.0 1.0 5.0 7.0 9.0", "1.0 1.0 1.0 1.0 1.0 5.0", "3",
+        "-1 -1 29 36 43", "-1 -1 -1 -1 -1 29", "3",
+        "3 10 21 36 57", "3 3 10 3 10 21", "3",
+        "1 1 3 7 4", "1 1 1 1 1 3", "3",
+    ]  # fmt: skip
+
+
+@MACHINES
+def test_ops_that_are_stateful_are_not_moved_into_a_branch(write, capfd, machine: str) -> None:
+    assert check_branches(write, capfd, machine, "both_branches", "stay")[3:] == ["1 2 7 9 11", "1 1 2 1 2 7", "3"]
+
+
+@MACHINES
+def test_ops_are_moved_into_branches_of_branches_and_of_loops(write, capfd, machine: str) -> None:
+    printed = check_branches(write, capfd, machine, "nested", "branch_in_a_loop", "loop_in_a_branch", "both_branches")
+    assert printed[:3] == ["0 1 8 18 57", "0 0 1 0 1 8", "3"]
+    assert len(printed) == 12
+
+
+@MACHINES
+def test_ops_are_moved_where_a_dataset_is_walked_through_by_a_reduction(write, capfd, machine: str) -> None:
+    printed, _ = check(write, capfd, machine, BRANCHES + """\
+    @tf.function
+    def total():
+        return D.range(4).map(both_branches).reduce(tf.constant(0, tf.int64), lambda s, x: s + other_order(x))
+    print(int(total()))
+    print(int(D.range(4).filter(lambda x: both_branches(x) > 0).reduce(v, lambda s, x: s + nested(x))))
+    """)  # fmt: skip
+    assert len(printed) == 2
