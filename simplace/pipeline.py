@@ -182,8 +182,10 @@ def simulate_step(placed: PlacedGraph, options: StepOptions, rewritten: Rewritte
     from simplace.partition.graph_partition import partition_graph
     from simplace.partition.run_graph import partition_run
 
-    whole = options.run is None or rewritten is not None
-    graph = partition_graph(placed, rewritten) if whole or options.run is None else partition_run(placed, options.run)
+    if options.run is not None and rewritten is None:
+        graph = partition_run(placed, options.run)
+    else:
+        graph = partition_graph(placed, rewritten)
     _ended("partition", graph)
     model = _choose_model(placed, graph, options)
     graph = optimize_subgraphs(graph) if options.optimizes else remove_dead_nodes(graph)

@@ -27,8 +27,7 @@ def fuses_functions(options: bytes) -> bool:
 def keep_functions(options: bytes) -> bytes:
     """Return the same options but that functions stay as they are."""
     added = dataset_options_pb2.Options()
-    for name in _FUSIONS:
-        setattr(added.optimization_options, name, False)
+    added.optimization_options.MergeFrom(dataset_options_pb2.OptimizationOptions(**dict.fromkeys(_FUSIONS, False)))
     return bytes(options + added.SerializeToString())
 
 

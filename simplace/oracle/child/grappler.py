@@ -40,8 +40,7 @@ def optimize_graph(
     tf: Any, graph: Any, kept: list[str], resources: Mapping[str, bytes], devices: list[dict[str, Any]]
 ) -> Any:
     """Return the GraphDef that Grappler's meta optimizer makes of one; nodes without effect on those kept go."""
-    from tensorflow.core.protobuf import device_properties_pb2
-    from tensorflow.python.grappler import cluster, tf_optimizer
+    from simplace.oracle.child.tf_private import cluster, device_properties_pb2, tf_optimizer
 
     shaped, arguments = _replace_arguments(tf, graph, resources)
     meta = tf.compat.v1.MetaGraphDef(graph_def=shaped)

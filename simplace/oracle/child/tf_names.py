@@ -31,6 +31,7 @@ def _list_names(table: str) -> tuple[str, ...]:
 
 
 PLACEMENTS = Use("emulated devices and the observation of functions", _list_names("""
+    core.framework.dataset_options_pb2  OptimizationOptions Options
     core.framework.function_pb2   FunctionDef
     core.framework.op_def_pb2     OpList
     core.protobuf.config_pb2      CallableOptions
@@ -128,6 +129,11 @@ STEPS = Use("measurements", _list_names("""
     python.grappler.tf_optimizer  OptimizeGraph
     python.training.server_lib    _make_server_def
     tsl.profiler.protobuf.xplane_pb2   XSpace
+"""))  # fmt: skip
+GRAPPLER = Use("graphs as Grappler makes them", _list_names("""
+    core.protobuf.device_properties_pb2  DeviceProperties NamedDevice
+    python.grappler.cluster       Cluster
+    python.grappler.tf_optimizer  OptimizeGraph
 """))  # fmt: skip
 WATCH = Use("watching the user's own process", _list_names("""
     core.protobuf.config_pb2      RunMetadata RunOptions

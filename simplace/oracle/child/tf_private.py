@@ -26,6 +26,7 @@ def load_module(path: str) -> Any:
 function_pb2 = load_module("core.framework.function_pb2")
 op_def_pb2 = load_module("core.framework.op_def_pb2")
 dataset_options_pb2 = load_module("core.framework.dataset_options_pb2")
+device_properties_pb2 = load_module("core.protobuf.device_properties_pb2")
 config_pb2 = load_module("core.protobuf.config_pb2")
 rewriter_config_pb2 = load_module("core.protobuf.rewriter_config_pb2")
 xplane_pb2 = load_module("tsl.profiler.protobuf.xplane_pb2")
@@ -54,6 +55,7 @@ load_library = load_module("python.framework.load_library")
 op_def_registry = load_module("python.framework.op_def_registry")
 ops = load_module("python.framework.ops")
 tensor_util = load_module("python.framework.tensor_util")
+cluster = load_module("python.grappler.cluster")
 tf_optimizer = load_module("python.grappler.tf_optimizer")
 resource_variable_ops = load_module("python.ops.resource_variable_ops")
 script_ops = load_module("python.ops.script_ops")
@@ -78,6 +80,6 @@ def is_complete(use: tf_names.Use) -> bool:
 
 
 if __name__ == "__main__":
-    every = (tf_names.PLACEMENTS, *tf_names.OPTIONAL, tf_names.STEPS, tf_names.WATCH)
+    every = (tf_names.PLACEMENTS, *tf_names.OPTIONAL, tf_names.STEPS, tf_names.GRAPPLER, tf_names.WATCH)
     if missing := tf_names.describe_missing(every, tf.version.VERSION):
         print(missing)
