@@ -61,7 +61,11 @@ def resnet50_infer(batch: int, jit: bool = False) -> Step:
     model = keras.applications.ResNet50(weights=None)
     x = tf.random.normal([batch, 224, 224, 3])
     model(x[:1])
-    return tf.function(lambda x: model(x, training=False), jit_compile=jit or None), (x,)
+
+    def step(images: Any) -> Any:
+        return model(images, training=False)
+
+    return tf.function(step, jit_compile=jit or None), (x,)
 
 
 def _transform(x: Any, hidden: int, heads: int, is_causal: bool) -> Any:
