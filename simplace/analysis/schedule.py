@@ -58,10 +58,11 @@ class Schedule:
         check_step(placement)
         if options.run is None and (chosen := choose_run(placed)):
             options = replace(options, run=chosen.run)
-        known = (
-            rewrite_by_grappler(placement, options) if options.grappler else rewritten if options.run is None else None
-        )
-        return cls(placement, simulate_step(placed, options, known), options.run)
+        if options.grappler:
+            rewritten = rewrite_by_grappler(placement, options)
+        elif options.run is not None:
+            rewritten = None  # that of the whole session
+        return cls(placement, simulate_step(placed, options, rewritten), options.run)
 
     @property
     def placed(self) -> PlacedGraph:

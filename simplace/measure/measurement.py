@@ -3,9 +3,6 @@
 from __future__ import annotations
 
 import json
-import os
-import subprocess
-import sys
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass, field
 from functools import cached_property
@@ -15,11 +12,10 @@ from statistics import fmean, median
 from typing import Any, TypeVar
 
 from simplace.costs.calibration import Sharing
-from simplace.errors import ProgramError, TargetError, join_choices
+from simplace.errors import TargetError, join_choices
 from simplace.graph import graph_def
 from simplace.importers.target import GRAPH_SUFFIXES, Target, parse_target
-from simplace.oracle.launch import SEARCHED
-from simplace.oracle.orphan import run_group
+from simplace.oracle.launch import ask_child
 from simplace.oracle.scratch import scratch_folder
 from simplace.program.observation import EarlyEnd
 from simplace.program.program import Program
@@ -198,7 +194,13 @@ def measure_target(target: str | Path, options: MeasureOptions, kind: type[M]) -
         wanted = {**asdict(options), "path": str(parsed.path), "kind": parsed.kind, "function": parsed.function}
         wanted |= {"answer": str(answer), "graph": str(graph)}
         request.write_text(json.dumps(wanted), encoding="utf-8")
-        _run_child(str(target), request, options.timeout)
+        ask_child(
+            "simplace.measure.child.process",
+            request,
+            options.timeout,
+            slow=f"{target}: TensorFlow did not finish within {options.timeout:g} s; measure fewer steps",
+            failed=f"{target}: TensorFlow could not run it",
+        )
         values = json.loads(answer.read_text(encoding="utf-8"))
         if "refused" in values:
             raise TargetError(f"{target}: {values['refused']}")
@@ -254,18 +256,3 @@ def _read_step(values: dict[str, Any]) -> MeasuredStep:
         expensive=frozenset(values.get("expensive", ())),
         **numbers,
     )
-
-
-def _run_child(target: str, request: Path, timeout: float) -> None:
-    command = [sys.executable, "-c", "import sys; sys.path[0] = sys.argv[1]; from simplace.measure.child.process "
-               "import main; sys.exit(main(*sys.argv[2:]))", SEARCHED,
-               str(request), str(os.getpid())]  # fmt: skip
-    try:
-        done = run_group(command, os.environ, timeout)
-    except subprocess.TimeoutExpired:
-        raise ProgramError(f"{target}: TensorFlow did not finish within {timeout:g} s; measure fewer steps") from None
-    if done.returncode:
-        last = [line for line in done.stderr.strip().splitlines() if line.strip()]
-        raise ProgramError(
-            f"{target}: TensorFlow could not run it: {last[-1] if last else 'it printed nothing'}", done.stderr
-        )

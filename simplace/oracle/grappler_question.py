@@ -3,15 +3,10 @@
 from __future__ import annotations
 
 import json
-import os
-import subprocess
-import sys
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 
-from simplace.errors import ProgramError
-from simplace.oracle.launch import SEARCHED
-from simplace.oracle.orphan import run_group
+from simplace.oracle.launch import ask_child
 from simplace.oracle.scratch import scratch_folder
 
 _TIMEOUT = 600.0  # seconds
@@ -37,20 +32,11 @@ def optimize_graph_def(
             "devices": list(devices),
         }
         files["request.json"].write_text(json.dumps(request), encoding="utf-8")
-        _run_child(str(files["request.json"]))
-        return files["optimized.pb"].read_bytes()
-
-
-def _run_child(request: str) -> None:
-    start = (
-        "import sys; sys.path[0] = sys.argv[1]; from simplace.oracle.child.grappler import main; main(*sys.argv[2:])"
-    )
-    try:
-        done = run_group([sys.executable, "-c", start, SEARCHED, request, str(os.getpid())], os.environ, _TIMEOUT)
-    except subprocess.TimeoutExpired:
-        raise ProgramError(f"Grappler did not optimize the graph within {_TIMEOUT:g} s") from None
-    if done.returncode:
-        last = [line for line in done.stderr.strip().splitlines() if line.strip()]
-        raise ProgramError(
-            f"Grappler could not optimize the graph: {last[-1] if last else 'it said nothing'}", done.stderr
+        ask_child(
+            "simplace.oracle.child.grappler",
+            files["request.json"],
+            _TIMEOUT,
+            slow=f"Grappler did not optimize the graph within {_TIMEOUT:g} s",
+            failed="Grappler could not optimize the graph",
         )
+        return files["optimized.pb"].read_bytes()

@@ -16,6 +16,7 @@ from types import TracebackType
 from typing import Any, Protocol, Self, TextIO
 
 from simplace.errors import ProgramError
+from simplace.oracle.orphan import run_group
 from simplace.oracle.protocol import GIVEN_VARIABLES
 
 SEARCHED = str(Path(__file__).resolve().parents[2])  # the folder that a child imports simplace from
@@ -180,6 +181,24 @@ class Fork:
 
 def _server_command(number: int) -> list[str]:
     return _start_command("simplace.oracle.fork_server", str(number))
+
+
+def ask_child(module: str, request_file: Path, timeout: float, *, slow: str, failed: str) -> None:
+    """Run a module's `main` on a request file in a new Python, which ends with this process, and wait for its end.
+
+    Raises `ProgramError`: `slow` where it takes more than `timeout` seconds, and `failed` with its last words where it
+    fails.
+    """
+    start = f"import sys; sys.path[0] = sys.argv[1]; from {module} import main; sys.exit(main(*sys.argv[2:]))"
+    try:
+        done = run_group(
+            [sys.executable, "-c", start, SEARCHED, str(request_file), str(os.getpid())], os.environ, timeout
+        )
+    except subprocess.TimeoutExpired:
+        raise ProgramError(slow) from None
+    if done.returncode:
+        last = [line for line in done.stderr.strip().splitlines() if line.strip()]
+        raise ProgramError(f"{failed}: {last[-1] if last else 'it printed nothing'}", done.stderr)
 
 
 def _start_command(module: str, given: str) -> list[str]:

@@ -25,6 +25,7 @@ from simplace.measure import measurement
 from simplace.measure.measurement import Measured, MeasureOptions
 from simplace.measure.observed_order import list_traced_nodes, order_edges_as_observed, simulate_measured_step
 from simplace.measure.step_comparison import check_schedule, fixed_times, graph_that_ran
+from simplace.oracle import launch
 from simplace.pipeline import place_program
 from simplace.placement.placement import Placement
 from simplace.program.program import Program
@@ -74,7 +75,7 @@ def forked(warm: WarmProcesses, monkeypatch: pytest.MonkeyPatch) -> None:
         done = warm.run(modules, code, [request], environment=lasting, own=test, timeout=timeout)
         return subprocess.CompletedProcess(command, done.returncode, done.stdout.decode(), done.stderr.decode())
 
-    monkeypatch.setattr(measurement, "run_group", run_group)
+    monkeypatch.setattr(launch, "run_group", run_group)
 
 
 def measure(target: str | Path, settings: Sequence[tuple[int, int]] = ((1, 1),), **chosen: Any) -> Measured:
