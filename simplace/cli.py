@@ -93,7 +93,7 @@ def _parse_options(words: list[str]) -> argparse.Namespace:
     parser = _build_parser(words[:1] if words and words[0] in _COMMANDS else _COMMANDS)
     options, unknown = parser.parse_known_args(words)
     if unknown:
-        known = ["--" + name.replace("_", "-") for name in vars(options)]
+        known = _list_options(next(word for word in words if word in _COMMANDS))
         parser.error(f"unrecognized arguments: {' '.join(unknown)}{_find_meant(unknown[0].partition('=')[0], known)}")
     return options
 

@@ -144,6 +144,7 @@ def catches(process, number):
 def test_an_unknown_option_gets_one_line_with_what_was_meant(graph, capsys):
     for words, hint in (
         (["show", graph, "--tabel"], "unrecognized arguments: --tabel, did you mean --table? (see simplace --help)"),
+        (["show", graph, "--noted"], "unrecognized arguments: --noted, did you mean --nodes? (see simplace --help)"),
         (["show", graph, "--rule", "a"], "unrecognized arguments: --rule a; --rule is an option of simplace explain"),
         (["show"], "the following arguments are required: TARGET (see simplace show --help)"),
         (["show", graph, "--nodes", "0"], "argument --nodes: '0' is not a whole number above 0"),
