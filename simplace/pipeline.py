@@ -175,6 +175,7 @@ def simulate_step(placed: PlacedGraph, options: StepOptions, rewritten: Rewritte
 
     `rewritten` is the graph as TensorFlow partitions it, pruned to the run of `options`, where one has that already.
     """
+    from simplace.costs.chosen_model import find_outcomes
     from simplace.executor.control_flow import control_flow
     from simplace.executor.execution import execute_graph
     from simplace.partition.dead_nodes import remove_dead_nodes
@@ -191,7 +192,13 @@ def simulate_step(placed: PlacedGraph, options: StepOptions, rewritten: Rewritte
     graph = optimize_subgraphs(graph) if options.optimizes else remove_dead_nodes(graph)
     estimated = _estimate_costs(graph, model, options)
     _ended("estimate costs", estimated)
-    flow = control_flow(graph, trips=options.trips, branches=options.branches, compiled=estimated.loops)
+    flow = control_flow(
+        graph,
+        trips=options.trips,
+        branches=options.branches,
+        compiled=estimated.loops,
+        observed=find_outcomes(model),
+    )
     execution = execute_graph(estimated, flow, options)
     _ended("execute", execution)
     return execution

@@ -20,7 +20,7 @@ from simplace.analysis import (
 )
 from simplace.analysis import unordered_writes as writes
 from simplace.costs.estimate import EstimatedGraph
-from simplace.costs.loop_trips import Loop
+from simplace.costs.outcomes import Loop
 from simplace.executor.control_flow import ControlFlow
 from simplace.executor.execution import Execution, execute_graph
 from simplace.executor.step_options import StepKeywords, StepOptions, Threads

@@ -15,7 +15,7 @@ from simplace.graph.op_kinds import CONSTANTS, VARIABLE_HANDLE
 from simplace.importers.read_file import read_file
 from simplace.importers.target import parse_target
 from simplace.measure.measurement import Measured, MeasureOptions, measure_target
-from simplace.measure.step_comparison import StepAgreement, check_schedule, fixed_times
+from simplace.measure.step_comparison import StepAgreement, check_schedule, fixed_times, observe_step
 from simplace.result import Placed
 
 _WARM_UP = 100  # steps after which the executor's moving averages of the ops' costs have settled
@@ -37,6 +37,7 @@ class RealSteps(Measured):
             intra_op=first.intra_op,
             fixed=fixed_times(self),
             averages=first.kernels,
+            outcomes=observe_step(self),
             tensorflow=first.tensorflow,
         )
 
@@ -62,7 +63,7 @@ def measure_steps(target: str, options: MeasureOptions) -> RealSteps:
 def measure_costs(
     target: str, placed: Placed, options: MeasureOptions, gpu: str, gpu_memory_fraction: float
 ) -> RecordedCosts:
-    """Measure a program of a target on one inter-op thread; return the times of its CPU kernels.
+    """Measure a program of a target on one inter-op thread; return the times of its CPU kernels, and its branches.
 
     What is not measured is modelled, for the hardware that `gpu` names.
     """
@@ -73,7 +74,10 @@ def measure_costs(
     step, rest = found.settings[0], cost_model("modelled", gpu, gpu_memory_fraction)
     handed_over = set(_list_inputs(found)) - placed.placement.graph.ids.keys()
     seconds = {name: time for name, time in step.seconds.items() if name not in handed_over}
-    return RecordedCosts("a run just now", seconds, rest, 1, True, fixed=fixed_times(found), averages=step.kernels)
+    return RecordedCosts(
+        "a run just now", seconds, rest, 1, True, fixed=fixed_times(found), averages=step.kernels,
+        outcomes=observe_step(found),
+    )  # fmt: skip
 
 
 def _list_inputs(measured: Measured) -> Iterator[str]:

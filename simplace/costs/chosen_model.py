@@ -7,6 +7,7 @@ from collections.abc import Collection, Iterable
 from simplace.costs.cost_model import CostModel
 from simplace.costs.flat_costs import FlatCosts
 from simplace.costs.modelled_costs import make_modelled_costs
+from simplace.costs.outcomes import Outcomes
 from simplace.costs.recorded_costs import RecordedCosts, recorded_costs
 from simplace.costs.roofline import make_roofline
 
@@ -44,3 +45,8 @@ def check_belongs(model: CostModel, nodes: Iterable[str]) -> None:
 def drop_costs(model: CostModel, nodes: Collection[str]) -> CostModel:
     """Return the model without what was recorded of nodes that are other ops now; what makes these up is modelled."""
     return model.drop(nodes) if isinstance(model, RecordedCosts) else model
+
+
+def find_outcomes(model: CostModel) -> Outcomes:
+    """Return what loops and branches did where costs were recorded, nothing for other models."""
+    return model.outcomes if isinstance(model, RecordedCosts) else Outcomes()

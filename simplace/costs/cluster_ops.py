@@ -13,8 +13,8 @@ from typing import Any
 
 from simplace.costs.cluster_loops import count_trips, find_invariants, read_integer
 from simplace.costs.cost_model import OpCall, Tensor
-from simplace.costs.loop_trips import DEFAULT_TRIPS, Loop
 from simplace.costs.op_work import make_tensor
+from simplace.costs.outcomes import DEFAULT_TRIPS, Loop
 from simplace.costs.shape_rules import infer_shape
 from simplace.costs.xla_fusion import OUTSIDE, ClusterBody, ClusterOps, FusibleOp, Ref
 from simplace.errors import SimplaceError

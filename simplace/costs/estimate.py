@@ -11,8 +11,8 @@ from simplace.costs.cluster_cost import estimate_cluster, list_kernel_calls
 from simplace.costs.cluster_memory import find_held, list_arguments
 from simplace.costs.cluster_ops import list_cluster_ops
 from simplace.costs.cost_model import CollectiveCall, CostModel, KernelCost, OpCall, Tensor
-from simplace.costs.loop_trips import Loop
 from simplace.costs.op_work import make_tensor
+from simplace.costs.outcomes import Loop
 from simplace.costs.shape_rules import infer_shape
 from simplace.costs.xla_fusion import FusedOps, fuse_ops
 from simplace.devices.device_set import DeviceSet

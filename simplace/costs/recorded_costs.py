@@ -4,7 +4,8 @@ The file is JSON: `{"schema": "simplace/costs/1", "nodes": {"dense/MatMul": 0.00
 `"intra_op": 2` the times were taken with kernels that share two threads, and are not divided again; with
 `"includes_overheads": true` they hold the executor's bookkeeping; what is added is `"overheads"`, the fields of
 `Overheads` in seconds, else `"gap"`, the seconds between two nodes on one thread, and hand-offs between threads.
-`"averages"` are the seconds of kernels alone, from which the executor decides what is expensive.
+`"averages"` are the seconds of kernels alone, from which the executor decides what is expensive. `"trips"` has how
+often the bodies of loops ran for each time that they were entered, `"branches"` the outputs that predicates took.
 """
 
 from __future__ import annotations
@@ -14,6 +15,7 @@ from dataclasses import asdict, dataclass, field, fields, replace
 from typing import Any, Self
 
 from simplace.costs.cost_model import MEASURED_ERROR, CollectiveCall, CostModel, Fixed, KernelCost, OpCall, Overheads
+from simplace.costs.outcomes import Outcomes
 from simplace.costs.roofline import count_shards
 from simplace.errors import MalformedError, SimplaceError, UnreadableError, join_choices
 from simplace.graph.builder import SOURCE
@@ -29,7 +31,8 @@ class RecordedCosts:
     """Cost model with recorded times of nodes on the CPU, and the model `rest` for everything else.
 
     `fixed` are the executor's fixed times where they were measured too, `averages` the times of kernels alone, `runs`
-    the times of a node's first run, of its second and so on, where these are known each.
+    the times of a node's first run, of its second and so on, where these are known each. `outcomes` is what the loops
+    and branches of the recorded step did.
     """
 
     file: str
@@ -41,6 +44,7 @@ class RecordedCosts:
     fixed: Overheads | None = None
     averages: Mapping[str, float] | None = None
     runs: Mapping[str, Sequence[float]] = field(default_factory=dict)
+    outcomes: Outcomes = field(default_factory=Outcomes)
 
     @property
     def name(self) -> str:
@@ -111,6 +115,7 @@ def cost_file(
     fixed: Overheads,
     tensorflow: str,
     averages: Mapping[str, float] | None = None,
+    outcomes: Outcomes | None = None,
 ) -> dict[str, object]:
     """Return the content of a cost file whose times include the executor's bookkeeping.
 
@@ -125,6 +130,7 @@ def cost_file(
         "overheads": asdict(fixed),
         "averages": dict(averages or {}),
         "nodes": dict(seconds),
+        **(asdict(outcomes) if outcomes else {}),
     }
 
 
@@ -153,7 +159,17 @@ def recorded_costs(file: str, rest: CostModel) -> RecordedCosts:
     averages = values.get("averages")
     if averages is not None and not isinstance(averages, dict):
         raise SimplaceError(f'{file}: "averages" maps nodes to seconds')
-    return RecordedCosts(file, times, rest, intra_op, is_whole, float(values.get("gap", 0.0)), fixed, averages)
+    outcomes = Outcomes(*(_parse_outcomes(file, what, values.get(what, {})) for what in ("trips", "branches")))
+    gap = float(values.get("gap", 0.0))
+    return RecordedCosts(file, times, rest, intra_op, is_whole, gap, fixed, averages, outcomes=outcomes)
+
+
+def _parse_outcomes(file: str, what: str, values: object) -> dict[str, tuple[int, ...]]:
+    if not isinstance(values, dict) or not all(
+        isinstance(counts, list) and counts and all(map(_is_count, counts)) for counts in values.values()
+    ):
+        raise SimplaceError(f'{file}: "{what}" maps names of nodes to lists of whole numbers, 0 or more')
+    return {name: tuple(counts) for name, counts in values.items()}
 
 
 def _parse_overheads(file: str, values: object) -> Overheads:
@@ -175,6 +191,10 @@ def _parse_time(file: str, name: str, value: object) -> float | tuple[tuple[floa
     if not all(isinstance(row, list | tuple) and len(row) == width and all(map(_is_number, row)) for row in rows):
         raise SimplaceError(f'{file}: {name} of "overheads" is a list of rows of {width} times in seconds')
     return tuple(tuple(float(one) for one in row) for row in rows)
+
+
+def _is_count(value: object) -> bool:
+    return isinstance(value, int) and not isinstance(value, bool) and value >= 0
 
 
 def _is_number(value: object) -> bool:

@@ -1,12 +1,13 @@
-"""Outcomes of loops and branches: given by the user, read from the graph, or assumed."""
+"""Outcomes of loops and branches: given by the user, observed in a step that ran, read from the graph, or assumed."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
+from statistics import fmean
 from typing import Literal
 
-from simplace.costs.loop_trips import DEFAULT_TRIPS, How, Loop
+from simplace.costs.outcomes import DEFAULT_TRIPS, How, Loop, Outcomes
 from simplace.errors import SimplaceError, join_choices
 from simplace.graph.builder import CONTROL
 from simplace.graph.node_def import TensorInfo
@@ -39,11 +40,23 @@ _PASSES_ON = _RENAMES | MERGES | {"StopGradient", "PreventGradient"}
 
 @dataclass(frozen=True, slots=True)
 class Branch:
-    """Record of which output of the switches on one predicate is taken: 1 is "then" for an If."""
+    """Record of which output of the switches on one predicate is taken: 1 is "then" for an If.
+
+    `by_run` has it for each time that it is decided, where that was observed.
+    """
 
     predicate: str
     taken: int
     how: How
+    by_run: tuple[int, ...] = ()
+
+    def taken_at(self, run: int) -> int:
+        """Return the output that is taken at the nth time, from 0.
+
+        >>> Branch("p", 0, "observed", (1, 0, 0)).taken_at(0), Branch("p", 1, "given").taken_at(7)
+        (1, 1)
+        """
+        return self.by_run[min(run, len(self.by_run) - 1)] if self.by_run else self.taken
 
 
 @dataclass(frozen=True)
@@ -63,14 +76,6 @@ class ControlFlow:
     loop_of_switch: Mapping[int, int] = field(default_factory=dict)
     branch_of_switch: Mapping[int, int] = field(default_factory=dict)
 
-    def live_output(self, node: int, iteration: int) -> int:
-        """Return what a live node puts out in an iteration of its frame."""
-        if node in self.loop_of_switch:
-            return int(iteration < self.loops[self.loop_of_switch[node]].trips)
-        if node in self.branch_of_switch:
-            return self.branches[self.branch_of_switch[node]].taken
-        return LIVE
-
 
 def control_flow(
     graph: PartitionedGraph,
@@ -78,16 +83,18 @@ def control_flow(
     trips: Mapping[str, int] | None = None,
     branches: Mapping[str, int] | None = None,
     compiled: Sequence[Loop] = (),
+    observed: Outcomes | None = None,
 ) -> ControlFlow:
     """Decide the outcomes.
 
     `trips` maps the name of a loop to how often its body runs, `branches` the name of a predicate's node to the
-    output taken (for an If: 1 then, 0 else). What is not given is read off the condition where it compares a counter
-    that starts at a constant with a constant (a step of 1 is assumed), else taken as 10 trips and "then".
+    output taken (for an If: 1 then, 0 else). What is not given is as `observed` in a step that ran; else read off the
+    condition where it compares a counter that starts at a constant with a constant (a step of 1 is assumed), else
+    taken as 10 trips and "then".
     `compiled` are the loops inside of clusters: their names may be in `trips` too.
     Raises `SimplaceError` for names that the graph does not have.
     """
-    reader = _ControlFlowReader(graph, dict(trips or {}), dict(branches or {}))
+    reader = _ControlFlowReader(graph, dict(trips or {}), dict(branches or {}), observed or Outcomes())
     found = reader.read()
     _check_names("loop", reader.trips, [loop.name for loop in (*found.loops, *compiled)])
     _check_names("predicate", reader.choices, [branch.predicate for branch in found.branches])
@@ -104,10 +111,13 @@ def _check_names(what: str, given: Mapping[str, int], known: list[str]) -> None:
 
 
 class _ControlFlowReader:
-    def __init__(self, graph: PartitionedGraph, trips: dict[str, int], branches: dict[str, int]) -> None:
+    def __init__(
+        self, graph: PartitionedGraph, trips: dict[str, int], branches: dict[str, int], observed: Outcomes
+    ) -> None:
         self.graph = graph
         self.trips = trips
         self.choices = branches
+        self.observed = observed
         self.send_of = {receive: send for send, receive in graph.receiver.items()}
         self.is_constant: dict[int, bool] = {}
         self.frame_of_enter: dict[int, int] = {}
@@ -185,6 +195,8 @@ class _ControlFlowReader:
         name = self.graph.nodes[decider].name
         if name in self.choices:
             return Branch(name, self.choices[name], "given")
+        if by_run := self.observed.branches.get(name):
+            return Branch(name, max(by_run, key=by_run.count), "observed", by_run)
         value = self._constant(decider)
         if value is not None:
             return Branch(name, value, "read")
@@ -195,6 +207,8 @@ class _ControlFlowReader:
         name = self._frame_name(switch) or self.graph.nodes[condition].name
         if name in self.trips:
             return Loop(name, self.trips[name], "given")
+        if by_entry := self.observed.trips.get(name):
+            return Loop(name, round(fmean(by_entry)), "observed", by_entry)
         bounds = self._bounds(condition)
         return Loop(name, min(bounds), "read") if bounds else Loop(name, DEFAULT_TRIPS, "assumed")
 

@@ -19,7 +19,11 @@ Payload = object  # what travels along a data edge; the propagator only carries 
 
 @dataclass(slots=True, eq=False)
 class Frame:
-    """Record of a loop that runs: `iterations` maps a number to a running iteration."""
+    """Record of a loop that runs.
+
+    `iterations` maps a number to a running iteration; `entry` counts how often the loop was entered before, which is
+    -1 until a Switch of the loop asks.
+    """
 
     name: str
     parent: Iteration | None
@@ -27,6 +31,7 @@ class Frame:
     parallel: int
     iterations: dict[int, Iteration] = field(default_factory=dict)
     newest: int = 0
+    entry: int = -1
     deferred: list[tuple[int, Payload]] = field(default_factory=list)
     constants: list[tuple[int, Payload, bool]] = field(default_factory=list)
     dead_exits: list[int] = field(default_factory=list)
@@ -34,7 +39,7 @@ class Frame:
 
 @dataclass(slots=True, eq=False)
 class Iteration:
-    """Record of the counts of one iteration of a frame."""
+    """Record of the counts of one iteration of a frame; `taken` has the output taken of each branch decided in it."""
 
     frame: Frame
     number: int
@@ -42,6 +47,7 @@ class Iteration:
     dead: dict[int, int] = field(default_factory=dict)
     payloads: dict[int, dict[int, Payload]] = field(default_factory=dict)
     children: dict[int, Frame] = field(default_factory=dict)
+    taken: dict[int, int] = field(default_factory=dict)
     running: int = 0
     open_frames: int = 0
 
@@ -88,6 +94,8 @@ class Propagator:
         self._merges = {i for i, op in enumerate(self._ops) if is_merge(op)}
         self._initial = [self._initial_count(i) for i in range(len(graph))]
         self._data_inputs = [sum(e.dst_slot != CONTROL for e in into) for into in graph.ins]
+        self._entered = [0] * len(flow.loops)
+        self._decided = [0] * len(flow.branches)
         self._root = Frame("", None, 0, 1)
         self._root.iterations[0] = Iteration(self._root, 0)
 
@@ -133,9 +141,28 @@ class Propagator:
         return [e.src_slot for e in edges if e.dst_slot != CONTROL and live in (LIVE, e.src_slot)]
 
     def _live(self, activation: Activation) -> int:
+        node, here = activation.node, activation.iteration
         if activation.is_dead:
             return DEAD
-        return self._flow.live_output(activation.node, activation.iteration.number)
+        if (loop := self._flow.loop_of_switch.get(node)) is not None:
+            return self._continue_loop(loop, here)
+        if (branch := self._flow.branch_of_switch.get(node)) is not None:
+            return self._take_branch(branch, here)
+        return LIVE
+
+    def _continue_loop(self, loop: int, here: Iteration) -> int:
+        """Return 1 where the loop goes on in an iteration, 0 where it ends."""
+        if here.frame.entry < 0:
+            here.frame.entry = self._entered[loop]
+            self._entered[loop] += 1
+        return int(here.number < self._flow.loops[loop].trips_at(here.frame.entry))
+
+    def _take_branch(self, branch: int, here: Iteration) -> int:
+        """Return the output taken in an iteration: all Switches on a predicate take the same."""
+        if branch not in here.taken:
+            here.taken[branch] = self._flow.branches[branch].taken_at(self._decided[branch])
+            self._decided[branch] += 1
+        return here.taken[branch]
 
     def _initial_count(self, node: int) -> int:
         edges = self._graph.ins[node]

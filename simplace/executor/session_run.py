@@ -48,6 +48,8 @@ def with_observed_order(
 ) -> PartitionedGraph:
     """Order the edges of nodes that have more than eight by when their ends started in a run on one thread.
 
+    Of the source's, one goes to the sink (`Graph::Graph` of tensorflow/core/graph/graph.cc), which is no node here.
+
     `order` names the nodes by start. Each run of a node bears out the order of the ends that followed at once.
     `stays` returns whether a node is cheap: cheap ends start in the order of the edges, expensive ones in the
     reverse order but for the last one, which may start first. Ends that did not run keep their place at the end.
@@ -58,7 +60,7 @@ def with_observed_order(
     names = [node.name for node in graph.nodes]
 
     def observed(edges: tuple[PartEdge, ...]) -> tuple[PartEdge, ...]:
-        if len(edges) <= INLINE_EDGES:
+        if not edges or len(edges) + (graph.nodes[edges[0].src].role == "source") <= INLINE_EDGES:
             return edges
         rank = _rank_ends(places, names[edges[0].src], [names[edge.dst] for edge in edges])
         cheap = sorted((edge for edge in edges if stays(edge.dst)), key=lambda edge: rank[names[edge.dst]])

@@ -1,4 +1,4 @@
-"""A step simulated as a measured one ran: with its node times, its expensive ops, and the order of its edges.
+"""A step simulated as a measured one ran: its node times, loops and branches, expensive ops, and order of edges.
 
 TensorFlow keeps more than eight edges of a node in the order of addresses; that is observed in one step on one thread.
 An op whose kernel takes about 8000 cycles may be cheap or expensive: TensorFlow was asked which ones are.
@@ -13,6 +13,7 @@ from simplace.costs.roofline import make_roofline
 from simplace.executor.control_flow import control_flow
 from simplace.executor.execution import Execution, execute_graph
 from simplace.executor.kernel_stats import EXPENSIVE_CYCLES, INITIAL_CYCLES, can_be_expensive, settled_cycles
+from simplace.executor.observed_outcomes import observe_outcomes
 from simplace.executor.session_run import with_observed_order
 from simplace.executor.step_options import StepOptions
 from simplace.measure.measurement import MeasuredStep, Measurement
@@ -30,7 +31,7 @@ def simulate_measured_step(
     *,
     warm: bool = True,
 ) -> Execution:
-    """Simulate one traced step with its own node times, iteration by iteration."""
+    """Simulate one traced step with its own node times, iteration by iteration, and the branches that it took."""
     # Kernels were measured as this setting runs them, so they are not divided again: any size above 1 says so.
     intra_op = max(2, measured.intra_op)
     costs = RecordedCosts(
@@ -38,7 +39,8 @@ def simulate_measured_step(
         runs=step.seconds_of_runs,
     )  # fmt: skip
     options = StepOptions(inter_op=measured.inter_op, intra_op=1, cores=cores, warm=warm)
-    return execute_graph(estimate_costs(graph, costs), control_flow(graph), options)
+    flow = control_flow(graph, observed=observe_outcomes(graph, control_flow(graph), step.order))
+    return execute_graph(estimate_costs(graph, costs), flow, options)
 
 
 def order_edges_as_observed(

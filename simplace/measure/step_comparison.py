@@ -8,9 +8,12 @@ from statistics import fmean, median
 
 from simplace.costs.calibration import derive_overheads
 from simplace.costs.cost_model import Overheads
+from simplace.costs.outcomes import Outcomes
 from simplace.costs.roofline import make_roofline
 from simplace.devices.device_set import local_devices
+from simplace.executor.control_flow import control_flow
 from simplace.executor.execution import Execution
+from simplace.executor.observed_outcomes import observe_outcomes
 from simplace.executor.session_run import prune_to_targets
 from simplace.kernels.installed import installed_version
 from simplace.kernels.registry import KernelTable
@@ -74,6 +77,12 @@ def fixed_times(measured: Measured) -> Overheads:
         return derive_overheads(measured.probes)
     gap = max((one.gap for one in measured.settings), default=0.0)
     return replace(make_roofline().overheads, op_s=gap, dead_s=gap, fork_s=0.0)
+
+
+def observe_step(measured: Measured) -> Outcomes:
+    """Return what the loops and branches of a measurement did in a step of its first setting."""
+    graph = graph_that_ran(measured)
+    return observe_outcomes(graph, control_flow(graph), measured.settings[0].steps[0].order)
 
 
 def _adapt_to_step(fixed: Overheads, step: MeasuredStep, pace: float) -> Overheads:

@@ -18,9 +18,9 @@ from simplace.costs.cluster_cost import estimate_cluster
 from simplace.costs.cluster_memory import find_held
 from simplace.costs.cluster_ops import CompiledCall, list_cluster_ops
 from simplace.costs.cost_model import OpCall
-from simplace.costs.loop_trips import Loop
 from simplace.costs.modelled_costs import make_modelled_costs
 from simplace.costs.op_work import make_tensor
+from simplace.costs.outcomes import Loop
 from simplace.costs.xla_fusion import FusedKernel, fuse_ops
 from simplace.errors import SimplaceError
 from simplace.graph.node_def import FuncRef, FunctionDef

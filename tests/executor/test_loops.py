@@ -10,7 +10,7 @@ import pytest
 import simplace
 from simplace.analysis.schedule import Schedule, schedule_placement
 from simplace.analysis.step_findings import find_in_step
-from simplace.costs.loop_trips import Loop
+from simplace.costs.outcomes import Loop
 from simplace.explain.waiting_findings import LaunchBoundLoop
 
 STEP = """

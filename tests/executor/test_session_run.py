@@ -47,6 +47,15 @@ def test_eight_edges_keep_their_order_and_nine_are_learnt() -> None:
         assert followers(observed, "x") == [f"n{i}" for i in expected]
 
 
+def test_one_edge_of_the_source_goes_to_the_sink() -> None:
+    for count, expected in ((7, list(range(7))), (8, [7, 6, 5, 4, 3, 2, 1, 0])):
+        graph = parts("\n".join(f"n{i} = Placeholder() @c {{dtype=float}}" for i in range(count)))
+        order = ["_SOURCE", *(f"n{i}" for i in reversed(range(count)))]
+        observed = with_observed_order(graph, order, lambda node: True)
+        (source,) = graph.sources
+        assert followers(observed, graph.nodes[source].name) == [f"n{i}" for i in expected]
+
+
 def test_expensive_ends_run_in_the_reverse_order_of_their_edges() -> None:
     lines = ["x = Placeholder() @c {dtype=float}", *(f"n{i} = Neg(x) @c" for i in range(9))]
     order = ["x", *(f"n{i}" for i in reversed(range(9)))]

@@ -24,7 +24,7 @@ from simplace.kernels.registry import KernelTable
 from simplace.measure import measurement
 from simplace.measure.measurement import Measured, MeasureOptions
 from simplace.measure.observed_order import list_traced_nodes, order_edges_as_observed, simulate_measured_step
-from simplace.measure.step_comparison import check_schedule, fixed_times, graph_that_ran
+from simplace.measure.step_comparison import check_schedule, fixed_times, graph_that_ran, observe_step
 from simplace.oracle import launch
 from simplace.pipeline import place_program
 from simplace.placement.placement import Placement
@@ -201,6 +201,40 @@ def test_warm_steps_run_in_exactly_the_predicted_order(name: str) -> None:
     measured = measure(f"{MODELS}:{name}", arguments=SMALL, warm_up=110, steps=6)
     (found,) = check_schedule(measured)
     assert (found.same_order, found.held) == (6, 6)
+
+
+BRANCHES = """
+import tensorflow as tf
+
+@tf.function
+def step(x):
+    for i in tf.range(5):
+        if tf.equal(i % 2, tf.cast(x[0, 0], tf.int32)):
+            x = tf.abs(x) + 0.0
+        else:
+            x = tf.nn.relu(tf.transpose(x))
+        while x[1, 1] < 3.0:
+            x = x + tf.linalg.band_part(tf.ones_like(x), 1, 0) * [[0.0, 1.0], [0.0, 1.0]]
+    return tf.switch_case(tf.cast(x[0, 0], tf.int32) + 1, [lambda: tf.exp(x), lambda: tf.sin(x), lambda: tf.cos(x)])
+
+step(tf.zeros([2, 2]))
+"""
+
+
+@pytest.mark.tf
+@pytest.mark.usefixtures("forked")
+def test_a_step_takes_the_branches_that_were_taken(tmp_path: Path) -> None:
+    script = tmp_path / "model.py"
+    script.write_text(BRANCHES)
+    measured = measure(f"{script}:step", warm_up=110, steps=6)
+    (found,) = check_schedule(measured)
+    assert (found.same_order, found.held) == (6, 6)
+    outcomes = observe_step(measured)
+    assert sorted(outcomes.branches.values()) == [(1,), (1, 0, 1, 0, 1)]
+    assert outcomes.trips == {"while": (5,), "while/body/_1/while/while": (3, 0, 0, 0, 0)}
+    ran = {name.rpartition("/")[2] for name in measured.settings[0].steps[0].order}
+    assert "Sin" in ran
+    assert not {"Exp", "Cos"} & ran
 
 
 @pytest.mark.tf

@@ -11,7 +11,7 @@ from simplace.analysis.schedule import Schedule
 from simplace.analysis.step_findings import find_besides_waits
 from simplace.analysis.time_sources import find_cost, find_source, share_sources
 from simplace.costs.estimate import Assumption
-from simplace.costs.loop_trips import Loop
+from simplace.costs.outcomes import Loop
 from simplace.executor.control_flow import Branch
 from simplace.views.text.alike_rows import join_alike_rows
 from simplace.views.text.cost_sentences import (
@@ -251,13 +251,26 @@ def _format_held(schedule: Schedule, held: Held) -> str:
 
 
 def _describe_loop(loop: Loop) -> str:
-    how = {"given": "as given", "read": "derived from its condition", "assumed": "assumed; --trips NAME=N sets it"}
-    return f"the loop {loop.name} runs {format_count(loop.trips, 'time')} ({how[loop.how]})"
+    how = {
+        "given": "as given",
+        "observed": "as it ran",
+        "read": "derived from its condition",
+        "assumed": "assumed; --trips NAME=N sets it",
+    }
+    mean = " in the mean" if len(set(loop.by_entry)) > 1 else ""
+    return f"the loop {loop.name} runs {format_count(loop.trips, 'time')}{mean} ({how[loop.how]})"
 
 
 def _describe_branch(branch: Branch) -> str:
-    how = {"given": "as given", "read": "a constant", "assumed": "assumed; --branch NAME=N sets it"}
-    taken = f"output {branch.taken} of the condition {branch.predicate} is taken"
+    how = {
+        "given": "as given",
+        "observed": "as it ran",
+        "read": "a constant",
+        "assumed": "assumed; --branch NAME=N sets it",
+    }
+    often, runs = branch.by_run.count(branch.taken), len(branch.by_run)
+    times = f" {often:,} of {runs:,} times" if often < runs else ""
+    taken = f"output {branch.taken} of the condition {branch.predicate} is taken{times}"
     return f"{taken} ({how[branch.how]}; of an If, 1 is the then branch)"
 
 
