@@ -215,3 +215,25 @@ def test_random_numbers_are_those_of_xla_where_it_compiles(tmp_path: Path, capfd
     compiled, plain, called = printed[0].splitlines()
     assert (printed[0], compiled) == (printed[1], called)
     assert compiled != plain
+
+
+FITTED_IN_A_TRY = """\
+import numpy as np, tensorflow as tf
+tf.keras.utils.set_random_seed(1)
+try:
+    model = tf.keras.Sequential([tf.keras.layers.Dropout(0.5), tf.keras.layers.Dense(2)])
+    model.compile("adam", tf.keras.losses.SparseCategoricalCrossentropy(from_logits=True))
+    x, y = np.random.rand(64, 8).astype("float32"), np.random.randint(0, 2, 64)
+    print(f"{model.fit(x, y, verbose=0, shuffle=False).history['loss'][0]:.4f}")
+except Exception as error:
+    print(error)
+"""
+
+
+def test_a_step_that_keras_compiles_by_itself_has_the_numbers_of_the_cpu(tmp_path: Path, capfd) -> None:
+    path = tmp_path / "model.py"
+    path.write_text(FITTED_IN_A_TRY)
+    for gpus in (0, 1):
+        assert place(str(path), Settings(Machine(gpus=gpus))).failure is None
+    without, with_gpu = capfd.readouterr().out.splitlines()
+    assert without == with_gpu

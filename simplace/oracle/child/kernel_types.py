@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from functools import cache
 from typing import Any
 
@@ -139,12 +139,12 @@ def has_xla_kernel(node: Any) -> bool:
     """Return whether XLA has a kernel for a node of a FunctionDef, on the CPU; also for calls, which it looks into."""
     if find_op_def(node.op) is None:
         return True
-    given = {name: (value.type, *value.list.type) for name, value in node.attr.items()}
+    given = {name: (value.type,) if value.HasField("type") else value.list.type for name, value in node.attr.items()}
     of_xla = (each for each in kernels.get_registered_kernels_for_op(node.op).kernel if each.device_type == _XLA)
     return any(all(_allows_types(each, given) for each in kernel.constraint) for kernel in of_xla)
 
 
-def _allows_types(constraint: Any, given: Mapping[str, tuple[int, ...]]) -> bool:
+def _allows_types(constraint: Any, given: Mapping[str, Sequence[int]]) -> bool:
     allowed = constraint.allowed_values.list.type
     return not allowed or all(number in allowed for number in given.get(constraint.name, ()))
 
