@@ -50,7 +50,7 @@ from simplace.program.observation import (
     WholeLog,
     WhyUnreached,
 )
-from simplace.program.program import Caller, Feed, NodeNotes, ObservedRun, Program, Resource, SessionRun
+from simplace.program.program import Caller, Feed, NodeNotes, ObservedRun, Program, SessionRun, read_resources
 
 _HIDE_REAL_GPUS = "NoDevFiles"
 _WITHOUT_CLUSTERS = "--tf_xla_clustering_fuel=0"  # XLA would fuse nodes between placement and partitioning
@@ -357,7 +357,7 @@ def _read_program(
         graph=graph_def.parse_graph_def((directory / event["graph"]).read_bytes(), is_ours=True),
         function=event["function"],
         arg_devices=tuple(event["arg_devices"]),
-        resources={number: Resource(*found) for number, *found in event.get("resources", ())},
+        resources=read_resources(event.get("resources", ())),
         datasets=frozenset(event.get("datasets", ())),
         scope=event["scope"],
         soft_placement=event["soft_placement"],

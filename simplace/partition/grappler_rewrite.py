@@ -16,10 +16,10 @@ from simplace.errors import SimplaceError
 from simplace.graph import protos
 from simplace.graph.attr_values import write_attrs
 from simplace.graph.builder import Origin
-from simplace.graph.dtypes import data_type_size
+from simplace.graph.dtypes import DataType, data_type_size
 from simplace.graph.graph import Graph
 from simplace.graph.graph_def import parse_graph_def
-from simplace.graph.node_def import AttrValue, NodeDef, ShapeAttr, TensorInfo
+from simplace.graph.node_def import AttrValue, NodeDef, Shape, ShapeAttr, TensorInfo
 from simplace.graph.op_kinds import ARGS, IDENTITIES, RETVALS, is_constant
 from simplace.partition.rewritten_graph import Rewritten
 from simplace.partition.shapes import TensorSizes
@@ -87,15 +87,27 @@ def _find_original(ids: Mapping[str, int], name: str) -> int:
 
 
 def _list_variables(placed: PlacedGraph) -> Iterator[tuple[str, bytes]]:
-    """Yield each argument that a node reads as a variable, with a VarHandleOp of the variable's type and shape."""
+    """Yield each argument that is known to be a variable, with a VarHandleOp of the variable's type and shape.
+
+    The inputs of the first call tell, as in TensorFlow (`SetArgShape` of optimize_function_graph_utils.cc), else what
+    reads the variable.
+    """
     graph, sizes = placed.graph, TensorSizes(placed)
+    found: dict[str, tuple[int, Shape]] = {}
+    for i in graph.op_ids:
+        if graph.ops[i] in ARGS:
+            given = placed.program.resources.get(graph.attrs[i].get("index", -1))
+            if given is not None and given.dtype is not None:
+                found[graph.names[i]] = given.dtype, given.shape
     for i in graph.op_ids:
         handles = graph.walk_first_inputs(i) if graph.ops[i] == _READS else ()
         handle = next((handle for handle in handles if graph.ops[handle] not in IDENTITIES), -1)
         if handle >= 0 and graph.ops[handle] in ARGS:
-            made = protos.message_class("NodeDef")(name=graph.names[handle], op="VarHandleOp")
-            write_attrs(made.attr, {"dtype": graph.attrs[i]["dtype"], "shape": ShapeAttr(sizes.shape(i, 0))})
-            yield graph.names[handle], made.SerializeToString()
+            found.setdefault(graph.names[handle], (graph.attrs[i]["dtype"], sizes.shape(i, 0)))
+    for name, (dtype, shape) in found.items():
+        made = protos.message_class("NodeDef")(name=name, op="VarHandleOp")
+        write_attrs(made.attr, {"dtype": DataType(dtype), "shape": ShapeAttr(shape)})
+        yield name, made.SerializeToString()
 
 
 def _write_graph(placed: PlacedGraph) -> Any:

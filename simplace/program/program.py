@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from typing import Literal
+from math import prod
+from typing import Any, Literal
 
 from simplace.devices.device_name import DeviceName
+from simplace.graph.dtypes import data_type_size
 from simplace.graph.node_def import FunctionDef, GraphDef, Shape
 from simplace.graph.op_kinds import INTS_ON_DEVICE
 
@@ -39,14 +41,39 @@ class NodeNotes:
 class Resource:
     """Describe a resource that a function is given: its handle's name, its device, the user's line that made it.
 
-    `size` is the bytes of a variable's value, None where its type or shape leaves them open.
+    `dtype` and `shape` are those of a variable's value, as far as they are known.
     """
 
     name: str
     device: str
     made_at: str
     is_variable: bool
-    size: int | None = None
+    dtype: int | None = None
+    shape: Shape = None
+
+    @property
+    def size(self) -> int | None:
+        """Return the bytes of a variable's value, None where its type or shape leaves them open.
+
+        >>> Resource("v", "/GPU:0", "", True, 1, (2, 3)).size, Resource("v", "/GPU:0", "", True, 1, (-1, 3)).size
+        (24, None)
+        """
+        element = None if self.dtype is None else data_type_size(self.dtype)
+        if self.shape is None or element is None or any(dim < 0 for dim in self.shape):
+            return None
+        return prod(self.shape) * element
+
+
+def read_resources(described: Iterable[Sequence[Any]]) -> dict[int, Resource]:
+    """Return the resources among a function's inputs by number, from rows of a number and the fields of `Resource`.
+
+    >>> read_resources([[3, "v", "/GPU:0", "model.py:1", True, 1, [2, 3]]])[3].shape
+    (2, 3)
+    """
+    return {
+        number: Resource(name, device, made_at, is_variable, dtype, None if shape is None else tuple(shape))
+        for number, name, device, made_at, is_variable, dtype, shape in described
+    }
 
 
 @dataclass(frozen=True, slots=True)

@@ -213,7 +213,7 @@ def test_rows_are_gathered_that_are_larger_than_the_variable() -> None:
         from dataclasses import replace
 
         placement = gather(rows)
-        known = {i: Resource(f"table{i}", f"/GPU:{i}", "", True, 256 * 64 * 4) for i in (0, 1)}
+        known = {i: Resource(f"table{i}", f"/GPU:{i}", "", True, 1, (256, 64)) for i in (0, 1)}
         placement = replace(placement, program=replace(placement.program, resources=known))
         every = find_in_placement(placement, find_communication(placement.placed))
         return [(one.nodes, one.cost.size) for one in every if one.rule == "sparse-gather"]

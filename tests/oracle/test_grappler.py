@@ -96,6 +96,17 @@ FUSED = """
 
     print(f(tf.ones([4, 8])).shape)
 """
+GATHERED = """
+    import tensorflow as tf
+
+    table = tf.Variable(tf.ones([16, 4]))
+
+    @tf.function
+    def f(rows):
+        return tf.reshape(tf.gather(table, rows), [8, 4]) * 2.0
+
+    print(f(tf.zeros([8], tf.int32)).shape)
+"""
 
 
 @pytest.fixture(scope="module")
@@ -145,6 +156,11 @@ def test_a_shape_that_the_program_stated_is_not_told_of_another_layout(tmp_path:
         graph = result.schedule("f", gpu=gpu, grappler=True).placed.graph
         shapes = {graph.attrs[i]["_output_shapes"][0].dims for i in graph.op_ids if graph.ops[i] in {"Conv2D", "Relu"}}  # type: ignore[index,union-attr]
         assert {(shape[-1] if channels_last else shape[1]) for shape in shapes} == {16}  # type: ignore[index]
+
+
+def test_the_shape_of_a_variable_is_known_however_it_is_read(tmp_path: Path) -> None:
+    ops = count_ops(placed(GATHERED, tmp_path), "f")
+    assert (ops["ResourceGather"], ops["Reshape"]) == (1, 0)
 
 
 def test_a_run_of_a_session_keeps_what_it_fetches(tmp_path: Path) -> None:

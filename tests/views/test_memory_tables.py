@@ -96,7 +96,7 @@ def test_a_batch_as_large_as_a_weight_is_not_told_apart() -> None:
 
 def test_variables_of_other_functions_are_in_memory_too() -> None:
     done = step()
-    other = replace(done.placement.program, resources={0: Resource("slots", GPU, "m.py:3", True, 18 * KIB)})
+    other = replace(done.placement.program, resources={0: Resource("slots", GPU, "m.py:3", True, 1, (18 * 256,))})
     memory = StepMemory.of(done, [other])
     assert memory.needed(memory.uses[0]) == StepMemory.of(done).needed(memory.uses[0]) + 18 * KIB
     assert not memory.fits

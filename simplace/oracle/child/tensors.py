@@ -80,7 +80,7 @@ def input_device(tensor: Any, target: str) -> str:
 
 
 def describe_resources(inputs: Sequence[Any]) -> list[list[Any]]:
-    """List the resources among the inputs of a call: number, name, device, the line that made it, what it is, bytes."""
+    """List the resources among the inputs of a call: a number and the fields of `simplace.program.program.Resource`."""
     return [
         [
             number,
@@ -88,20 +88,20 @@ def describe_resources(inputs: Sequence[Any]) -> list[list[Any]]:
             resource_device(tensor),
             getattr(tensor, MADE_AT, ""),
             is_variable(tensor),
-            _value_bytes(tensor),
+            *_describe_value(tensor),
         ]
         for number, tensor in enumerate(inputs)
         if getattr(tensor, "dtype", None) == tf.resource
     ]
 
 
-def _value_bytes(handle: Any) -> int | None:
-    """Return the bytes of the value of a variable, None for what is none or of open size."""
+def _describe_value(handle: Any) -> tuple[int | None, list[int] | None]:
+    """Return the type and shape of a variable's value, None for what is none or of unknown rank; -1: any size."""
     if not is_variable(handle):
-        return None
+        return None, None
     spec = describe_variable(handle)
-    elements, dtype = spec.shape.num_elements(), spec.dtype
-    return None if elements is None or dtype in (tf.string, tf.variant, tf.resource) else elements * dtype.size
+    dims = None if spec.shape.rank is None else [-1 if size is None else size for size in spec.shape.as_list()]
+    return spec.dtype.as_datatype_enum, dims
 
 
 def list_datasets(inputs: Sequence[Any]) -> list[int]:

@@ -24,7 +24,7 @@ from simplace.oracle.live.watched_run import WatchedRun
 from simplace.oracle.live.watched_sessions import WatchedSession
 from simplace.program.eager_op import EagerInput, EagerOp
 from simplace.program.observation import LoggedNode, Observation, ObservedDevice, ObservedEagerOp, ObservedProgram
-from simplace.program.program import NodeNotes, Program, Resource
+from simplace.program.program import NodeNotes, Program, read_resources
 
 
 def observe_watched(run: WatchedRun, directory: Path) -> Observation:
@@ -68,7 +68,7 @@ def _observe_call(call: WatchedCall, lines: SourceLines) -> ObservedProgram:
         call.scope,
         call.soft_placement,
         {each.signature.name: _note_nodes(call, each, lines) for each in call.library},
-        resources={number: Resource(*found) for number, *found in call.resources},
+        resources=read_resources(call.resources),
         datasets=frozenset(call.datasets),
     )
     is_asked = bool(log) or call.refused is not None
