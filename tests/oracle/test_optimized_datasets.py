@@ -208,6 +208,34 @@ BRANCHES = """\
                 return tf.cond(i > 3, lambda: t + a, lambda: i + 1)
             return tf.while_loop(lambda i: i < 5, body, [x])[0]
         return tf.cond(x > 1, walk, lambda: tf.while_loop(lambda i: i < a, lambda i: i + x + 1, [x])[0])
+    def walk(x, add=lambda s: s + 2):
+        return tf.while_loop(lambda i, s: i < 2, lambda i, s: (i + 1, add(s)), [tf.constant(0), x])[1]
+    def unused_loops(x):
+        walk(x)
+        walk(walk(x * 3))
+        return walk(x)
+    def unused_but_needed(x):
+        drawn = walk(x, lambda s: s + tf.random.uniform([], 0, 1, tf.int64))
+        with tf.control_dependencies([walk(x + 1)]):
+            return tf.identity(x) + 1
+    def unused_in_a_loop(x):
+        return walk(x, lambda s: (walk(s), s + walk(x))[1])
+    def unused_in_branches(x):
+        a, b = x * 2, x + 3
+        def first():
+            walk(a)
+            return walk(b) + 1
+        tf.cond(x > 2, first, lambda: walk(x))
+        return tf.cond(x > 1, first, lambda: (walk(b), helper(a, x))[1])
+    def unused_without_its_identity(x):
+        branch = tf.function(lambda x: x + 3).get_concrete_function(tf.TensorSpec([], tf.int64))
+        other = tf.function(lambda x: x * 3).get_concrete_function(tf.TensorSpec([], tf.int64))
+        for _ in range(2):
+            chosen = tf.raw_ops.StatelessIf(
+                cond=x > 1, input=[x * 5], Tout=[tf.int64], then_branch=branch, else_branch=other)
+        listed = tf.raw_ops.StatelessCase(branch_index=1, input=[x * 7], Tout=[tf.int64], branches=[branch, other])
+        tf.raw_ops.While(input=[x], cond=tf.function(lambda x: x < 3).get_concrete_function(x), body=branch)
+        return chosen[0]
     def run(*functions):
         for f in functions:
             print(*(x.numpy().tolist() for x in D.range(5).map(f)))
@@ -247,6 +275,21 @@ def test_ops_are_moved_into_branches_of_branches_and_of_loops(write, capfd, mach
     printed = check_branches(write, capfd, machine, "nested", "branch_in_a_loop", "loop_in_a_branch", "both_branches")
     assert printed[:3] == ["0 1 8 18 57", "0 0 1 0 1 8", "3"]
     assert len(printed) == 12
+
+
+@MACHINES
+def test_branches_and_loops_that_nothing_takes_are_left_out(write, capfd, machine: str) -> None:
+    printed = check_branches(
+        write, capfd, machine, "unused_loops", "unused_but_needed", "unused_in_a_loop", "unused_in_branches",
+        "unused_without_its_identity",
+    )  # fmt: skip
+    assert printed == [
+        "4 5 6 7 8", "4 4 5 4 5 6", "3",
+        "1 2 3 4 5", "1 1 2 1 2 3", "3",
+        "8 11 14 17 20", "8 8 11 8 11 14", "3",
+        "1 3 10 11 12", "1 1 3 1 3 10", "3",
+        "0 15 13 18 23", "0 0 15 0 15 13", "3",
+    ]  # fmt: skip
 
 
 @MACHINES
