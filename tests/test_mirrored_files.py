@@ -43,6 +43,7 @@ SAME_STEM = (
     ("graph/optimizer_cse.cc", "partition/optimizer_cse.py"),
     ("common_runtime/propagator_state.cc", "executor/propagator_state.py"),
     ("common_runtime/device_set.cc", "devices/device_set.py"),
+    ("../tsl/lib/gtl/flatrep.h", "graph/flatrep.py"),
     ("../tsl/framework/bfc_allocator.cc", "executor/bfc_allocator.py"),
 )
 OTHER_STEM = (

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence, Set
 from dataclasses import replace
 
 from simplace.compare.fused_functions import find_fused, fits_log
@@ -101,6 +101,7 @@ class LoggedFunctions:
         called = Counter((each.program.function, tuple(each.log)) for each in direct)
         called.update(observed.placed_again)
         self._table = table
+        self._pipelines = _list_pipelines(each.program for each in observed.programs)
         self._by_name: dict[str, list[LoggedGraph]] = {}
         for graph in observed.logged.graphs:
             if graph.times > called[graph.function, graph.nodes]:
@@ -146,7 +147,8 @@ class LoggedFunctions:
             switched, unreplayed = find_switched(program.graph, function.name, rewrites, ops, self._table)
             how = Rewriting(rewrites, switched, program.caller.sunk_before, program.caller.opened)
             if not unreplayed and not is_made:
-                how, unreplayed = find_sinking(program.graph, function.name, how, ops, self._table)
+                beside = self._find_beside(program)
+                how, unreplayed = find_sinking(program.graph, function.name, how, ops, self._table, beside)
             caller = replace(
                 program.caller,
                 rewrites=rewrites,
@@ -159,6 +161,26 @@ class LoggedFunctions:
             yield replace(program, arg_devices=arguments, caller=caller), None if caller.unreplayed else graph.nodes
         if not logged and not _is_left_out(program):
             yield program, None
+
+    def _find_beside(self, program: Program) -> list[Set[str]]:
+        """Return the functions that may be in one graph with a dataset's: of a graph's node, or of pipelines."""
+        assert program.caller is not None, "somebody calls it"
+        beside = [frozenset(program.caller.beside)] if program.caller.beside else []
+        return [*beside, *(names for names in self._pipelines if program.function in names)]
+
+
+def _list_pipelines(programs: Iterable[Program]) -> list[Set[str]]:
+    """Return the functions of each dataset that an eager op makes with those of the datasets that it comes from."""
+    eager = {each.function: each for each in programs if each.kind == "dataset"}
+    found: dict[Set[str], None] = {}
+    for program in eager.values():
+        names: set[str] = set()
+        last: Program | None = program
+        while last is not None and last.function not in names:
+            names |= last.graph.library.keys()
+            last = eager.get(last.caller.upstream) if last.caller is not None else None
+        found[frozenset(names)] = None
+    return list(found)
 
 
 def _is_left_out(program: Program) -> bool:

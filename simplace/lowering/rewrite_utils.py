@@ -6,10 +6,11 @@ the graph is optimised, and the result goes back to what it was, while the sink 
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence, Set
 from dataclasses import dataclass, replace
 from itertools import chain, combinations, permutations
 
+from simplace.graph.flatrep import order_functions
 from simplace.graph.node_def import FuncRef, FunctionDef, GraphDef, NodeDef
 from simplace.graph.op_kinds import CASES, IFS, WHILES
 from simplace.kernels.registry import KernelTable
@@ -120,11 +121,13 @@ def find_switched(
 
 
 def find_sinking(
-    graph: GraphDef, name: str, how: Rewriting, logged: Iterable[str], table: KernelTable
+    graph: GraphDef, name: str, how: Rewriting, logged: Iterable[str], table: KernelTable, beside: Sequence[Set[str]]
 ) -> tuple[Rewriting, str]:
     """Return how ops of a function were moved into branches, by the names of its nodes as TensorFlow logged them.
 
-    Where none of the choices explains them it is the one given, with the name of the optimizer.
+    It opens all functions of a graph in the order of the hash map that has them: `beside` are those that may be in one
+    graph with the function. Where none of the choices explains the log it is the one given, with the name of the
+    optimizer.
     """
     reached = select_reached(graph.library[name], graph.library)
     opened = [key for key, function in reached.items() if _has_branches(function, reached)]
@@ -133,8 +136,7 @@ def find_sinking(
     paths = [f"/{each}/" for each in logged]
     marked = [path for path in paths if was_sunk((path,))]
     ends = {suffix for each in logged for suffix in _list_suffixes(each)}
-    both = (tuple(opened), tuple(reversed(opened)))
-    orders = permutations(opened) if len(opened) <= _MAX_PERMUTED else both
+    orders = list_orders(opened, (reached.keys(), *beside))
     choices = (replace(how, sunk_before=before, opened=order) for order in orders for before in (False, True))
     for choice in chain((how,), choices):
         library = rewrite_functions(graph, choice, table).graph.library
@@ -144,6 +146,13 @@ def find_sinking(
         if stay <= ends and all(any(each in path for each in names) for path in marked):
             return choice, ""
     return how, TFG_OPTIMIZER if marked else ""
+
+
+def list_orders(names: Sequence[str], libraries: Iterable[Set[str]]) -> list[tuple[str, ...]]:
+    """Return the orders of some functions in libraries, each once, then the others if there are few functions."""
+    walks = [order_functions(library) for library in libraries]
+    known = {tuple(each for each in walk if each in names): None for walk in walks}
+    return [*known, *(each for each in permutations(names) if len(names) <= _MAX_PERMUTED and each not in known)]
 
 
 def _has_branches(function: FunctionDef, library: Mapping[str, FunctionDef]) -> bool:

@@ -19,7 +19,7 @@ from simplace.kernels.dataset_ops import (
     find_captured_slots,
     takes_default,
 )
-from simplace.lowering.reachable_functions import select_reached
+from simplace.lowering.reachable_functions import reach_all, select_reached
 from simplace.placement.placement import Placement
 from simplace.program.program import Caller, Program
 
@@ -30,10 +30,19 @@ def find_captured(placement: Placement) -> list[Program]:
     """Return the functions of the dataset ops in a placed graph as programs, by node id."""
     if placement.refusal is not None:
         return []
-    return [program for node in sorted(placement.decisions) for program in _make_programs(placement, node)]
+    beside = list_beside(placement)
+    return [program for node in sorted(placement.decisions) for program in _make_programs(placement, node, beside)]
 
 
-def _make_programs(placement: Placement, node: int) -> Iterator[Program]:
+def list_beside(placement: Placement) -> tuple[str, ...]:
+    """Return all functions that TensorFlow optimizes together with one that a node of a placed graph calls."""
+    program = placement.program
+    if program.caller is not None:
+        return program.caller.beside
+    return reach_all((placement.graph.attrs[node] for node in placement.decisions), program.graph.library)
+
+
+def _make_programs(placement: Placement, node: int, beside: tuple[str, ...]) -> Iterator[Program]:
     graph, program = placement.graph, placement.program
     op, attrs = graph.ops[node], graph.attrs[node]
     op_def = placement.groups.support.table.op(op)
@@ -63,6 +72,7 @@ def _make_programs(placement: Placement, node: int) -> Iterator[Program]:
             is_made=is_made,
             sunk_before=program.caller is None or program.caller.sunk_before,
             opened=() if program.caller is None else program.caller.opened,
+            beside=beside,
         )
         yield Program(
             shown_name(function.name),

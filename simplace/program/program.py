@@ -95,7 +95,8 @@ class Caller:
     for none. `upstream` is the function of the dataset that the op takes, "" if it calls none; the last `captured`
     arguments are what the function captures. What tf.data's optimizers made, and what that calls, `is_made`: as it is.
     Of a graph that is `sunk_before`, Grappler has moved ops into branches before any dataset's graph is rewritten.
-    Of functions that are `opened`, it is the order: see lowering/cf_sink.py.
+    Of functions that are `opened`, it is the order: see lowering/cf_sink.py. `beside` are all functions of the graph
+    that a node of a graph calls one of, () for one of an op that ran eagerly.
     """
 
     program: str
@@ -112,6 +113,7 @@ class Caller:
     is_made: bool = False
     sunk_before: bool = False
     opened: tuple[str, ...] = ()
+    beside: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)

@@ -45,9 +45,8 @@ _CAUSES = (
     'TensorFlow refuses the new graph before it places it ("Connecting to invalid output").',
     "Frames made by hand of the raw ops Enter, Exit, NextIteration and LoopCond: random ones are no valid loop, so the "
     "random programs make loops with tf.while_loop (both versions), map_fn and scan only.",
-    "Functions of datasets in which Grappler moves ops into branches of branches in one of too many orders of "
-    "functions (those of its hash map; transforms/cf_sink/pass.cc), or that a one-shot iterator calls: they are "
-    "counted as not compared.",
+    "Functions that a one-shot iterator calls and in which Grappler moves ops into branches: they are counted as not "
+    "compared.",
     "Filters that tf.data fuses, as the program turns filter_fusion on, in two functions of one pipeline: TensorFlow "
     "gives both predicates one name, and calls either of them. The other is counted as not compared.",
     "Failures after placement, such as inputs from different frames: the placement is compared, the failure is not.",

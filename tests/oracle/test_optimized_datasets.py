@@ -208,6 +208,21 @@ BRANCHES = """\
                 return tf.cond(i > 3, lambda: t + a, lambda: i + 1)
             return tf.while_loop(lambda i: i < 5, body, [x])[0]
         return tf.cond(x > 1, walk, lambda: tf.while_loop(lambda i: i < a, lambda i: i + x + 1, [x])[0])
+    def deep(x):
+        a, b, c = x * 2, x + 3, x * 4
+        def most():
+            d = a * b
+            def more():
+                e = d + c
+                return tf.cond(x > 3, lambda: tf.cond(x > 4, lambda: e * d, lambda: e + a), lambda: d - c)
+            return tf.cond(x > 2, more, lambda: tf.switch_case(tf.cast(x % 2, tf.int32), [lambda: d + b, lambda: c]))
+        return tf.cond(x > 1, most, lambda: tf.cond(a > 1, lambda: b * c, lambda: c - x))
+    def deep_in_a_loop(x):
+        a = x * 2
+        def body(i, s):
+            t = i * a
+            return i + 1, tf.cond(s > 3, lambda: tf.cond(s > 9, lambda: deep(s % 7) + t, lambda: t), lambda: s + a)
+        return tf.while_loop(lambda i, s: i < 3, body, [tf.constant(0, tf.int64), x])[1]
     def walk(x, add=lambda s: s + 2):
         return tf.while_loop(lambda i, s: i < 2, lambda i, s: (i + 1, add(s)), [tf.constant(0), x])[1]
     def unused_loops(x):
@@ -275,6 +290,21 @@ def test_ops_are_moved_into_branches_of_branches_and_of_loops(write, capfd, mach
     printed = check_branches(write, capfd, machine, "nested", "branch_in_a_loop", "loop_in_a_branch", "both_branches")
     assert printed[:3] == ["0 1 8 18 57", "0 0 1 0 1 8", "3"]
     assert len(printed) == 12
+
+
+@MACHINES
+def test_many_nested_functions_are_opened_in_the_order_of_their_names(write, capfd, machine: str) -> None:
+    printed = check_branches(write, capfd, machine, "deep", "deep_in_a_loop", "both_branches")
+    assert printed[:6] == ["0 16 25 24 80", "0 0 16 0 16 25", "3", "0 4 8 12 16", "0 0 4 0 4 8", "3"]
+
+
+@MACHINES
+def test_the_functions_of_a_whole_pipeline_are_opened_together(write, capfd, machine: str) -> None:
+    printed, _ = check(write, capfd, machine, BRANCHES + """\
+    print(*map(int, D.range(6).map(deep).filter(lambda x: deep_in_a_loop(x) > 3).map(deep_in_a_loop)))
+    print(int(D.range(4).map(deep_in_a_loop).map(both_branches).reduce(v, lambda s, x: s + deep(x % 5))))
+    """)  # fmt: skip
+    assert printed == ["64 180 121 345 32016", "203"]
 
 
 @MACHINES
