@@ -12,7 +12,15 @@ from simplace.graph.node_def import FunctionDef
 from simplace.graph.op_kinds import is_arg
 from simplace.kernels.registry import KernelTable
 from simplace.lowering.dataset_fusions import hands_on_arguments, is_map
-from simplace.lowering.rewrite_utils import TFG_OPTIMIZER, Rewriting, count_sinks, find_sinking, find_switched, was_sunk
+from simplace.lowering.rewrite_utils import (
+    META_OPTIMIZER,
+    TFG_OPTIMIZER,
+    Rewriting,
+    count_sinks,
+    find_sinking,
+    find_switched,
+    was_sunk,
+)
 from simplace.placement.captured_function import find_captured
 from simplace.placement.partitioned_function_ops import find_called
 from simplace.placement.placement import Placement
@@ -46,8 +54,9 @@ def place_callees(
                     seen.add(key)
                     placement = place(instance, own)
                     log = logged.choose_log(placement, log)
-                    if log is not None and _is_sunk_otherwise(placement, log):
-                        placement, log = _mark_unreplayed(placement), None
+                    optimizer = "" if log is None else _find_unreplayed(placement, log)
+                    if optimizer:
+                        placement, log = _mark_unreplayed(placement, optimizer), None
                     found.append((placement, log))
                     waiting += [(inner, own) for inner in _find_callees(placement)]
 
@@ -67,15 +76,20 @@ def _list_nodes(program: Program) -> list[str]:
     return [node.name for node in program.graph.library[program.function or ""].nodes]
 
 
-def _is_sunk_otherwise(placement: Placement, log: Sequence[LoggedNode]) -> bool:
-    """Return whether TensorFlow has moved ops into branches, and the names tell that it did so in another way."""
+def _find_unreplayed(placement: Placement, log: Sequence[LoggedNode]) -> str:
+    """Return the optimizer that has changed a function in another way than is replayed, as the names tell."""
+    assert placement.program.caller is not None, "somebody calls it"
     logged = {node.name for node in log}
-    return was_sunk(logged) and logged != {node.name for node in placement.nodes}
+    if logged == {node.name for node in placement.nodes}:
+        return ""
+    if placement.program.caller.may_be_optimized:
+        return META_OPTIMIZER
+    return TFG_OPTIMIZER if was_sunk(logged) else ""
 
 
-def _mark_unreplayed(placement: Placement) -> Placement:
+def _mark_unreplayed(placement: Placement, optimizer: str) -> Placement:
     assert placement.program.caller is not None, "a dataset calls it"
-    caller = replace(placement.program.caller, unreplayed=TFG_OPTIMIZER)
+    caller = replace(placement.program.caller, unreplayed=optimizer)
     return replace(placement, program=replace(placement.program, caller=caller))
 
 

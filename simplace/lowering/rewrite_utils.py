@@ -28,6 +28,7 @@ from simplace.lowering.reachable_functions import select_reached
 _FAKE_SINK = "FakeSink"
 _MAX_PERMUTED = 3  # of more functions than these not all orders are tried, as each costs as much as the rewriting
 TFG_OPTIMIZER = "tfg_optimizer"
+META_OPTIMIZER = "meta_optimizer"  # of a function as of others: by whichever optimizers Grappler has
 _MARKS_OF_SINKING = ("_tfg_cf_sunk_", "_tfg_inlined_")
 
 

@@ -96,7 +96,8 @@ class Caller:
     arguments are what the function captures. What tf.data's optimizers made, and what that calls, `is_made`: as it is.
     Of a graph that is `sunk_before`, Grappler has moved ops into branches before any dataset's graph is rewritten.
     Of functions that are `opened`, it is the order: see lowering/cf_sink.py. `beside` are all functions of the graph
-    that a node of a graph calls one of, () for one of an op that ran eagerly.
+    that a node of a graph calls one of, () for one of an op that ran eagerly. Of a graph that has functions which no
+    dataset calls, Grappler may optimize those that a dataset's function calls, too: `may_be_optimized`.
     """
 
     program: str
@@ -114,6 +115,7 @@ class Caller:
     sunk_before: bool = False
     opened: tuple[str, ...] = ()
     beside: tuple[str, ...] = ()
+    may_be_optimized: bool = False
 
 
 @dataclass(frozen=True, slots=True)
