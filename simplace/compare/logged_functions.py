@@ -155,11 +155,13 @@ class LoggedFunctions:
         function = program.graph.library[program.function]
         is_made = program.caller.is_made
         logged = self.find_made(function, function.name) if is_made else self._by_name.get(function.name, [])
+        if not program.caller.rewrites and not is_made:  # what was rewritten is another caller's
+            logged = [graph for graph in logged if not _count_rewrites(program, graph)]
         for graph in logged:
             rewrites = _count_rewrites(program, graph) if program.caller.rewrites else 0
             ops = {node.name: node.op for node in graph.nodes}
             switched, unreplayed = find_switched(program.graph, function.name, rewrites, ops, self._table)
-            how = Rewriting(rewrites, switched, program.caller.sunk_before, program.caller.opened)
+            how = replace(Rewriting.of_caller(program.caller), times=rewrites, switched=switched)
             if not unreplayed and not is_made:
                 beside = self._find_beside(program)
                 how, unreplayed = find_sinking(program.graph, function.name, how, ops, self._table, beside)

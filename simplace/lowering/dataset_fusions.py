@@ -21,6 +21,7 @@ from simplace.lowering.dataset_body import DatasetBody, list_data
 from simplace.lowering.function_fusions import fuse_filters, fuse_maps, fuse_maps_and_filters
 from simplace.lowering.fusion_utils import OF_DATASETS, FunctionLibrary
 from simplace.lowering.make_deterministic import make_deterministic
+from simplace.lowering.mutable_graph_view import drop_repeated_controls
 from simplace.lowering.reachable_functions import select_reached
 
 NOOP_ELIMINATION = "noop_elimination"
@@ -76,8 +77,11 @@ def fuse_datasets(
     nothing. Where something else takes the elements of a map that would be fused, TensorFlow refuses the dataset
     (`DeleteNodes` of grappler/mutable_graph_view.cc), and the function stays as it is.
     """
+    if not function.attrs.get(OF_DATASETS):
+        return OptimizedDatasets(function, {}, {}, {})
+    function = drop_repeated_controls(function)
     unchanged = OptimizedDatasets(function, {}, {}, {})
-    if not function.attrs.get(OF_DATASETS) or not any(makes_dataset(node.op) for node in function.nodes):
+    if not any(makes_dataset(node.op) for node in function.nodes):
         return unchanged
     body = DatasetBody(function)
     functions = FunctionLibrary(dict(library), len(select_reached(function, library)) - 1)

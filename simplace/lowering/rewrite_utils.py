@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping, Sequence, Set
 from dataclasses import dataclass, replace
 from itertools import chain, combinations, permutations
+from typing import Self
 
 from simplace.graph.flatrep import order_functions
 from simplace.graph.node_def import FuncRef, FunctionDef, GraphDef, NodeDef
@@ -22,8 +23,9 @@ from simplace.lowering.dataset_fusions import (
     fuse_datasets,
     makes_dataset,
 )
-from simplace.lowering.fusion_utils import make_unique_name
+from simplace.lowering.fusion_utils import OF_DATASETS, make_unique_name
 from simplace.lowering.reachable_functions import select_reached
+from simplace.program.program import Caller
 
 _FAKE_SINK = "FakeSink"
 _MAX_PERMUTED = 3  # of more functions than these not all orders are tried, as each costs as much as the rewriting
@@ -44,6 +46,11 @@ class Rewriting:
     sunk_before: bool = False
     opened: tuple[str, ...] = ()
 
+    @classmethod
+    def of_caller(cls, caller: Caller) -> Self:
+        """Return how the graph is rewritten in which an op calls a function."""
+        return cls(caller.rewrites, caller.switched, caller.sunk_before, caller.opened)
+
 
 @dataclass(frozen=True, slots=True)
 class RewrittenFunctions:
@@ -62,18 +69,24 @@ class RewrittenFunctions:
 def rewrite_functions(graph: GraphDef, how: Rewriting, table: KernelTable) -> RewrittenFunctions:
     """Return a graph whose functions have the sinks of each rewriting, and are optimized: see `fuse_datasets`.
 
-    At the end of each rewriting ops are moved into branches (`sink_into_branches`).
+    At the end of each rewriting ops are moved into branches (`sink_into_branches`); the first function of the graph's
+    library reaches the others, and once some have been made anew only those that it reaches then are there.
 
     The last rewriting optimizes; one before it shards the dataset (grappler/optimizers/data/{auto_shard,rebatch}.cc).
     """
     library, names = dict(graph.library), set(graph.library)
+    first = next(iter(library), "")
+    opened: Sequence[str] = how.opened or order_functions(library)
     added: dict[str, FunctionDef] = {}
     origins: dict[str, Mapping[str, tuple[str, str]]] = {}
     made_of: dict[str, Mapping[str, str]] = {}
     if how.sunk_before:
-        sunk = sink_into_branches(library, table, opened=how.opened)
+        library = _mark_called(library)
+        sunk = sink_into_branches(library, table, opened=opened)
         library |= sunk.library
         origins |= sunk.made_of
+        library = select_reached(library[first], library)
+        opened = order_functions(library)
     for i in range(how.times):
         library = {name: _add_sinks(function) for name, function in library.items()}
         if i == how.times - 1:
@@ -84,12 +97,25 @@ def rewrite_functions(graph: GraphDef, how: Rewriting, table: KernelTable) -> Re
                 origins = {**made.origins, **origins}
             library = {**added, **library}
             made_of = {name: made.made_of for name, made in optimized.items()}
-        sunk = sink_into_branches(library, table, opened=how.opened)
+        sunk = sink_into_branches(library, table, opened=opened)
         library |= sunk.library
         origins |= {name: _trace(nodes, origins) for name, nodes in sunk.made_of.items()}
         library = {name: remove_sinks(function) for name, function in library.items()}
     new = {name: function for name, function in library.items() if name not in names}
     return RewrittenFunctions(replace(graph, library=library), made_of, new, origins)
+
+
+def _mark_called(library: Mapping[str, FunctionDef]) -> dict[str, FunctionDef]:
+    """Return functions of which those count as functions of datasets, too, that one of these calls.
+
+    Mirrors `PropagateTFDataAttrs` of grappler/optimizers/meta_optimizer.cc.
+    """
+    datasets = [function for function in library.values() if function.attrs.get(OF_DATASETS)]
+    called = set(chain.from_iterable(select_reached(function, library) for function in datasets))
+    return {
+        name: replace(function, attrs={**function.attrs, OF_DATASETS: True}) if name in called else function
+        for name, function in library.items()
+    }
 
 
 def _trace(

@@ -251,6 +251,10 @@ BRANCHES = """\
         listed = tf.raw_ops.StatelessCase(branch_index=1, input=[x * 7], Tout=[tf.int64], branches=[branch, other])
         tf.raw_ops.While(input=[x], cond=tf.function(lambda x: x < 3).get_concrete_function(x), body=branch)
         return chosen[0]
+    def draw(s):
+        return s + tf.random.uniform([], 0, 1, tf.int64)
+    def repeated_control(x):
+        return walk(walk(x, draw), draw)  # the second loop runs after the first, whose result it takes
     def run(*functions):
         for f in functions:
             print(*(x.numpy().tolist() for x in D.range(5).map(f)))
@@ -320,6 +324,30 @@ def test_branches_and_loops_that_nothing_takes_are_left_out(write, capfd, machin
         "1 3 10 11 12", "1 1 3 1 3 10", "3",
         "0 15 13 18 23", "0 0 15 0 15 13", "3",
     ]  # fmt: skip
+
+
+@MACHINES
+def test_a_control_input_that_says_what_a_data_input_does_is_left_out(write, capfd, machine: str) -> None:
+    printed = check_branches(write, capfd, machine, "repeated_control", "both_branches")
+    assert printed[:3] == ["0 1 2 3 4", "0 0 1 0 1 2", "3"]
+
+
+def test_a_call_that_is_never_made_is_not_the_one_that_another_dataset_makes(write, capfd) -> None:
+    write(
+        HEAD
+        + BRANCHES
+        + """\
+    print(*map(int, D.range(3).map(lambda x: helper(x, x))))
+    @tf.function
+    def total():
+        return D.range(3).reduce(v, lambda s, x: s + walk(x, lambda s: (helper(s, x), s + 2)[1]))
+    print(int(total()))
+    """
+    )
+    result = simplace.check("model.py", "cpu:1")
+    assert capfd.readouterr().out == "1 2 5\n18\n"
+    assert result.agrees, agreement_line(result)
+    assert agreement_line(result).endswith("; 1 function not compared, as this run did not instantiate it")
 
 
 @MACHINES
