@@ -26,6 +26,7 @@ SAME_STEM = (
     ("grappler/optimizers/data/fusion_utils.cc", "lowering/fusion_utils.py"),
     ("grappler/optimizers/data/split_utils.cc", "lowering/split_utils.py"),
     ("grappler/optimizers/data/make_deterministic.cc", "lowering/make_deterministic.py"),
+    ("grappler/utils/topological_sort.cc", "lowering/topological_sort.py"),
     ("grappler/mutable_graph_view.cc", "lowering/mutable_graph_view.py"),
     ("data/captured_function.cc", "placement/captured_function.py"),
     ("kernels/partitioned_function_ops.cc", "placement/partitioned_function_ops.py"),

@@ -11,7 +11,7 @@ from simplace.devices.device_set import DeviceSet
 from simplace.graph.node_def import FunctionDef
 from simplace.graph.op_kinds import is_arg
 from simplace.kernels.registry import KernelTable
-from simplace.lowering.dataset_fusions import hands_on_arguments, is_map
+from simplace.lowering.dataset_fusions import SORTING, hands_on_arguments, is_map
 from simplace.lowering.rewrite_utils import (
     META_OPTIMIZER,
     TFG_OPTIMIZER,
@@ -19,6 +19,7 @@ from simplace.lowering.rewrite_utils import (
     count_sinks,
     find_sinking,
     find_switched,
+    may_sort,
     was_sunk,
 )
 from simplace.placement.captured_function import find_captured
@@ -54,6 +55,10 @@ def place_callees(
                     seen.add(key)
                     placement = place(instance, own)
                     log = logged.choose_log(placement, log)
+                    if log is not None and not _fits(placement, log):
+                        sorted_instance = _sort_nodes(instance)
+                        made = None if sorted_instance is None else place(sorted_instance, own)
+                        placement = made if made is not None and _fits(made, log) else placement
                     optimizer = "" if log is None else _find_unreplayed(placement, log)
                     if optimizer:
                         placement, log = _mark_unreplayed(placement, optimizer), None
@@ -76,15 +81,26 @@ def _list_nodes(program: Program) -> list[str]:
     return [node.name for node in program.graph.library[program.function or ""].nodes]
 
 
+def _fits(placement: Placement, log: Sequence[LoggedNode]) -> bool:
+    return {node.name for node in log} == {node.name for node in placement.nodes}
+
+
+def _sort_nodes(program: Program) -> Program | None:
+    """Return a program whose functions an optimizer has sorted, None where none can or one is known to have done so."""
+    caller = program.caller
+    if caller is None or not may_sort(Rewriting.of_caller(caller)):
+        return None
+    return replace(program, caller=replace(caller, switched=(*caller.switched, SORTING[0])))
+
+
 def _find_unreplayed(placement: Placement, log: Sequence[LoggedNode]) -> str:
     """Return the optimizer that has changed a function in another way than is replayed, as the names tell."""
     assert placement.program.caller is not None, "somebody calls it"
-    logged = {node.name for node in log}
-    if logged == {node.name for node in placement.nodes}:
+    if _fits(placement, log):
         return ""
     if placement.program.caller.may_be_optimized:
         return META_OPTIMIZER
-    return TFG_OPTIMIZER if was_sunk(logged) else ""
+    return TFG_OPTIMIZER if was_sunk(node.name for node in log) else ""
 
 
 def _mark_unreplayed(placement: Placement, optimizer: str) -> Placement:
@@ -168,7 +184,7 @@ class LoggedFunctions:
             caller = replace(
                 program.caller,
                 rewrites=rewrites,
-                switched=switched,
+                switched=how.switched,
                 unreplayed=unreplayed,
                 sunk_before=how.sunk_before,
                 opened=how.opened,

@@ -19,6 +19,7 @@ from simplace.lowering.cf_sink import sink_into_branches
 from simplace.lowering.dataset_fusions import (
     OFF_BY_DEFAULT,
     ON_BY_DEFAULT,
+    SORTING,
     find_optimizers,
     fuse_datasets,
     makes_dataset,
@@ -164,8 +165,9 @@ def find_sinking(
     marked = [path for path in paths if was_sunk((path,))]
     ends = {suffix for each in logged for suffix in _list_suffixes(each)}
     orders = list_orders(opened, (reached.keys(), *beside))
-    choices = (replace(how, sunk_before=before, opened=order) for order in orders for before in (False, True))
-    for choice in chain((how,), choices):
+    ways = [replace(how, sunk_before=before, opened=order) for order in orders for before in (False, True)]
+    again = [replace(way, switched=(*how.switched, SORTING[0])) for way in (how, *ways)] if may_sort(how) else []
+    for choice in (how, *ways, *again):
         library = rewrite_functions(graph, choice, table).graph.library
         nodes = _list_branch_nodes(library[name], library)
         stay = {node.name for node in nodes if not _list_called(node)}
@@ -173,6 +175,11 @@ def find_sinking(
         if stay <= ends and all(any(each in path for each in names) for path in marked):
             return choice, ""
     return how, TFG_OPTIMIZER if marked else ""
+
+
+def may_sort(how: Rewriting) -> bool:
+    """Return whether nodes may be sorted by an optimizer of which nothing else tells that it is switched."""
+    return how.times > 0 and not any(each in SORTING for each in how.switched)
 
 
 def list_orders(names: Sequence[str], libraries: Iterable[Set[str]]) -> list[tuple[str, ...]]:

@@ -332,6 +332,30 @@ def test_a_control_input_that_says_what_a_data_input_does_is_left_out(write, cap
     assert printed[:3] == ["0 1 2 3 4", "0 0 1 0 1 2", "3"]
 
 
+@MACHINES
+@pytest.mark.parametrize("name", ["map_fusion", "filter_fusion", "map_and_filter_fusion"])
+def test_an_optimizer_that_sorts_the_nodes_of_functions(write, capfd, machine: str, name: str) -> None:
+    printed, _ = check(write, capfd, machine, BRANCHES + f"""\
+    options = tf.data.Options()
+    options.experimental_optimization.{name} = True
+    def late_constants(x):
+        a, b = x * 2, x + 3
+        def body(i, s):
+            def some():
+                c = s * 7
+                return tf.cond(s > 9, lambda: c - b * 2, lambda: helper(a, c) + 11)
+            return i + 1, tf.cond(s > 3, some, lambda: s + a + 5) + tf.cond(s > a, lambda: b - 4, lambda: a * s)
+        return tf.while_loop(lambda i, s: i < 3, body, [tf.constant(0), x])[1]
+    @tf.function
+    def total():
+        rows = D.range(4).take_while(lambda x: late_constants(x) < 99999).scan(v, lambda s, x: (s + 1, deep(x) + s))
+        return rows.with_options(options).reduce(v, lambda s, x: s + x)
+    print(int(total()))
+    print(*map(int, D.range(3).map(late_constants)))
+    """)  # fmt: skip
+    assert printed == ["86", "70 426 859"]
+
+
 def test_a_call_that_is_never_made_is_not_the_one_that_another_dataset_makes(write, capfd) -> None:
     write(
         HEAD
