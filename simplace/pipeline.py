@@ -69,9 +69,7 @@ def place_program(
         program = replace(program, arg_devices=(program.scope,) * len(program.arg_devices))
     soft, default, instantiated = program.soft_placement, None, program
     if program.caller is not None and (program.caller.rewrites or program.caller.sunk_before):
-        how = Rewriting(
-            program.caller.rewrites, program.caller.switched, program.caller.sunk_before, program.caller.opened
-        )
+        how = Rewriting.of_caller(program.caller)
         rewritten = rewrite_functions(program.graph, how, table)
         library = rewritten.graph.library if rewritten.added else {}
         program = program.with_rewritten(rewritten.made_of, rewritten.origins, library)

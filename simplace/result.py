@@ -72,7 +72,7 @@ class Placed:
 
     @property
     def unreplayed(self) -> str:
-        """Return the optimizer of tf.data that TensorFlow has rewritten the function by, if it is not replayed."""
+        """Return the optimizer of Grappler that TensorFlow has rewritten the function by, if it is not replayed."""
         caller = self.placement.program.caller
         return "" if caller is None else caller.unreplayed
 

@@ -26,6 +26,8 @@ SAME_STEM = (
     ("grappler/optimizers/data/fusion_utils.cc", "lowering/fusion_utils.py"),
     ("grappler/optimizers/data/split_utils.cc", "lowering/split_utils.py"),
     ("grappler/optimizers/data/make_deterministic.cc", "lowering/make_deterministic.py"),
+    ("grappler/utils/topological_sort.cc", "lowering/topological_sort.py"),
+    ("grappler/mutable_graph_view.cc", "lowering/mutable_graph_view.py"),
     ("data/captured_function.cc", "placement/captured_function.py"),
     ("kernels/partitioned_function_ops.cc", "placement/partitioned_function_ops.py"),
     ("common_runtime/type_inference.cc", "placement/type_inference.py"),
@@ -43,6 +45,7 @@ SAME_STEM = (
     ("graph/optimizer_cse.cc", "partition/optimizer_cse.py"),
     ("common_runtime/propagator_state.cc", "executor/propagator_state.py"),
     ("common_runtime/device_set.cc", "devices/device_set.py"),
+    ("../tsl/lib/gtl/flatrep.h", "graph/flatrep.py"),
     ("../tsl/framework/bfc_allocator.cc", "executor/bfc_allocator.py"),
 )
 OTHER_STEM = (

@@ -10,6 +10,7 @@ from typing import Any
 
 from simplace.costs.chosen_model import cost_model
 from simplace.costs.recorded_costs import RecordedCosts, cost_file
+from simplace.errors import SimplaceError
 from simplace.executor.step_options import Threads
 from simplace.graph.op_kinds import CONSTANTS, VARIABLE_HANDLE
 from simplace.importers.read_file import read_file
@@ -74,10 +75,24 @@ def measure_costs(
     step, rest = found.settings[0], cost_model("modelled", gpu, gpu_memory_fraction)
     handed_over = set(_list_inputs(found)) - placed.placement.graph.ids.keys()
     seconds = {name: time for name, time in step.seconds.items() if name not in handed_over}
-    return RecordedCosts(
+    costs = RecordedCosts(
         "a run just now", seconds, rest, 1, True, fixed=fixed_times(found), averages=step.kernels,
         outcomes=observe_step(found),
     )  # fmt: skip
+    if placed.clusters:
+        _check_compiled(costs, placed)
+    return costs
+
+
+def _check_compiled(costs: RecordedCosts, placed: Placed) -> None:
+    """Raise `SimplaceError` for a step that XLA compiles on its device, and does not where it was measured."""
+    try:
+        costs.check_belongs_to(placed.placement.graph.names)
+    except SimplaceError as other:
+        raise SimplaceError(
+            f"{placed.title}: XLA compiles this step on {placed.clusters[0].device}, and does not on the CPU, where "
+            "it was measured; --no-jit has the times of the step without XLA"
+        ) from other
 
 
 def _list_inputs(measured: Measured) -> Iterator[str]:

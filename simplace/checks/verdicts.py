@@ -135,7 +135,7 @@ def _judge_program(placed: Placed, result: Result) -> Verdict:
     if placed.agreement is not None:
         return Verdict(placed.title, AGREES, tuple(_list_disagreements(placed)))
     if placed.unreplayed:
-        return Verdict(placed.title, AGREES, (), f"rewritten by tf.data's {placed.unreplayed}, which is not replayed")
+        return Verdict(placed.title, AGREES, (), f"rewritten by Grappler's {placed.unreplayed}, which is not replayed")
     why = "not instantiated" if placed.is_uncalled else result.unchecked or "TensorFlow was not asked"
     return Verdict(placed.title, AGREES, (), why)
 

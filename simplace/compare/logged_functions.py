@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence, Set
 from dataclasses import replace
 
 from simplace.compare.fused_functions import find_fused, fits_log
@@ -11,8 +11,17 @@ from simplace.devices.device_set import DeviceSet
 from simplace.graph.node_def import FunctionDef
 from simplace.graph.op_kinds import is_arg
 from simplace.kernels.registry import KernelTable
-from simplace.lowering.dataset_fusions import hands_on_arguments, is_map
-from simplace.lowering.rewrite_utils import TFG_OPTIMIZER, Rewriting, count_sinks, find_sinking, find_switched, was_sunk
+from simplace.lowering.dataset_fusions import SORTING, hands_on_arguments, is_map
+from simplace.lowering.rewrite_utils import (
+    META_OPTIMIZER,
+    TFG_OPTIMIZER,
+    Rewriting,
+    count_sinks,
+    find_sinking,
+    find_switched,
+    may_sort,
+    was_sunk,
+)
 from simplace.placement.captured_function import find_captured
 from simplace.placement.partitioned_function_ops import find_called
 from simplace.placement.placement import Placement
@@ -46,8 +55,13 @@ def place_callees(
                     seen.add(key)
                     placement = place(instance, own)
                     log = logged.choose_log(placement, log)
-                    if log is not None and _is_sunk_otherwise(placement, log):
-                        placement, log = _mark_unreplayed(placement), None
+                    if log is not None and not _fits(placement, log):
+                        sorted_instance = _sort_nodes(instance)
+                        made = None if sorted_instance is None else place(sorted_instance, own)
+                        placement = made if made is not None and _fits(made, log) else placement
+                    optimizer = "" if log is None else _find_unreplayed(placement, log)
+                    if optimizer:
+                        placement, log = _mark_unreplayed(placement, optimizer), None
                     found.append((placement, log))
                     waiting += [(inner, own) for inner in _find_callees(placement)]
 
@@ -67,15 +81,31 @@ def _list_nodes(program: Program) -> list[str]:
     return [node.name for node in program.graph.library[program.function or ""].nodes]
 
 
-def _is_sunk_otherwise(placement: Placement, log: Sequence[LoggedNode]) -> bool:
-    """Return whether TensorFlow has moved ops into branches, and the names tell that it did so in another way."""
-    logged = {node.name for node in log}
-    return was_sunk(logged) and logged != {node.name for node in placement.nodes}
+def _fits(placement: Placement, log: Sequence[LoggedNode]) -> bool:
+    return {node.name for node in log} == {node.name for node in placement.nodes}
 
 
-def _mark_unreplayed(placement: Placement) -> Placement:
+def _sort_nodes(program: Program) -> Program | None:
+    """Return a program whose functions an optimizer has sorted, None where none can or one is known to have done so."""
+    caller = program.caller
+    if caller is None or not may_sort(Rewriting.of_caller(caller)):
+        return None
+    return replace(program, caller=replace(caller, switched=(*caller.switched, SORTING[0])))
+
+
+def _find_unreplayed(placement: Placement, log: Sequence[LoggedNode]) -> str:
+    """Return the optimizer that has changed a function in another way than is replayed, as the names tell."""
+    assert placement.program.caller is not None, "somebody calls it"
+    if _fits(placement, log):
+        return ""
+    if placement.program.caller.may_be_optimized:
+        return META_OPTIMIZER
+    return TFG_OPTIMIZER if was_sunk(node.name for node in log) else ""
+
+
+def _mark_unreplayed(placement: Placement, optimizer: str) -> Placement:
     assert placement.program.caller is not None, "a dataset calls it"
-    caller = replace(placement.program.caller, unreplayed=TFG_OPTIMIZER)
+    caller = replace(placement.program.caller, unreplayed=optimizer)
     return replace(placement, program=replace(placement.program, caller=caller))
 
 
@@ -101,6 +131,7 @@ class LoggedFunctions:
         called = Counter((each.program.function, tuple(each.log)) for each in direct)
         called.update(observed.placed_again)
         self._table = table
+        self._pipelines = _list_pipelines(each.program for each in observed.programs)
         self._by_name: dict[str, list[LoggedGraph]] = {}
         for graph in observed.logged.graphs:
             if graph.times > called[graph.function, graph.nodes]:
@@ -140,17 +171,20 @@ class LoggedFunctions:
         function = program.graph.library[program.function]
         is_made = program.caller.is_made
         logged = self.find_made(function, function.name) if is_made else self._by_name.get(function.name, [])
+        if not program.caller.rewrites and not is_made:  # what was rewritten is another caller's
+            logged = [graph for graph in logged if not _count_rewrites(program, graph)]
         for graph in logged:
             rewrites = _count_rewrites(program, graph) if program.caller.rewrites else 0
             ops = {node.name: node.op for node in graph.nodes}
             switched, unreplayed = find_switched(program.graph, function.name, rewrites, ops, self._table)
-            how = Rewriting(rewrites, switched, program.caller.sunk_before, program.caller.opened)
+            how = replace(Rewriting.of_caller(program.caller), times=rewrites, switched=switched)
             if not unreplayed and not is_made:
-                how, unreplayed = find_sinking(program.graph, function.name, how, ops, self._table)
+                beside = self._find_beside(program)
+                how, unreplayed = find_sinking(program.graph, function.name, how, ops, self._table, beside)
             caller = replace(
                 program.caller,
                 rewrites=rewrites,
-                switched=switched,
+                switched=how.switched,
                 unreplayed=unreplayed,
                 sunk_before=how.sunk_before,
                 opened=how.opened,
@@ -159,6 +193,26 @@ class LoggedFunctions:
             yield replace(program, arg_devices=arguments, caller=caller), None if caller.unreplayed else graph.nodes
         if not logged and not _is_left_out(program):
             yield program, None
+
+    def _find_beside(self, program: Program) -> list[Set[str]]:
+        """Return the functions that may be in one graph with a dataset's: of a graph's node, or of pipelines."""
+        assert program.caller is not None, "somebody calls it"
+        beside = [frozenset(program.caller.beside)] if program.caller.beside else []
+        return [*beside, *(names for names in self._pipelines if program.function in names)]
+
+
+def _list_pipelines(programs: Iterable[Program]) -> list[Set[str]]:
+    """Return the functions of each dataset that an eager op makes with those of the datasets that it comes from."""
+    eager = {each.function: each for each in programs if each.kind == "dataset"}
+    found: dict[Set[str], None] = {}
+    for program in eager.values():
+        names: set[str] = set()
+        last: Program | None = program
+        while last is not None and last.function not in names:
+            names |= last.graph.library.keys()
+            last = eager.get(last.caller.upstream) if last.caller is not None else None
+        found[frozenset(names)] = None
+    return list(found)
 
 
 def _is_left_out(program: Program) -> bool:

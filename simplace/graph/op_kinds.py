@@ -36,6 +36,7 @@ SYMBOLIC_GRADIENT = "SymbolicGradient"
 IFS = frozenset({"If", "StatelessIf"})
 CASES = frozenset({"Case", "StatelessCase"})
 WHILES = frozenset({"While", "StatelessWhile"})
+FUNCTIONAL = IFS | CASES | WHILES  # control flow that calls functions
 ARGS = frozenset({"_Arg", "_DeviceArg"})
 RETVALS = frozenset({"_Retval", "_DeviceRetval"})
 CALLS_OF_PYTHON = frozenset({"PyFunc", "PyFuncStateless", "EagerPyFunc"})  # numpy_function, py_function

@@ -2,11 +2,14 @@
 
 Mirrors functional_to_region/impl.cc and region_to_functional/impl.cc of tensorflow/core/transforms. A loop without
 branches stays as it is: TensorFlow finds its functions equal to its regions, and takes them again.
+
+Stateless branches and loops that nothing takes are left out. MLIR's greedy driver, which applies both passes, erases
+what is dead; it does so only with ops that the dialect declares, and these are all that it declares.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence, Set
 from dataclasses import dataclass, field, replace
 from typing import Any
 
@@ -71,6 +74,20 @@ class Block:
             for region in op.regions:
                 yield from region.walk()
 
+    def find_used(self) -> set[Source]:
+        """Return what is taken or waited for here, also by the nodes of regions."""
+        found = {source for source, _ in self.ret.values()}.union(source for _, source in self.ends)
+        for op in self.ops:
+            found.update((source for source, _ in op.data), op.after, *(region.find_used() for region in op.regions))
+        return found
+
+    def remove(self, ops: Set[Op]) -> None:
+        """Remove nodes, also those of regions."""
+        self.ops = [op for op in self.ops if op not in ops]
+        for op in self.ops:
+            for region in op.regions:
+                region.remove(ops)
+
     @property
     def has_regions(self) -> bool:
         """Return whether a node itself has regions."""
@@ -88,6 +105,8 @@ class Module:
     def open_branches(self) -> None:
         """Make regions of branches, and of loops with branches, each with the nodes that its function has then."""
         for _ in range(_MAX_ITERATIONS):
+            for block in self.blocks.values():
+                self._remove_unused(block)
             found = [op for block in self.blocks.values() for op in block.walk() if self._may_open(op)]
             if not found:
                 return
@@ -112,6 +131,14 @@ class Module:
     def has_opened(self, op: Op) -> bool:
         """Return whether TensorFlow makes regions of what a node calls: also of the functions of a loop."""
         return bool(op.regions) or (op.op in WHILES and self._finds_called(op))
+
+    def _remove_unused(self, block: Block) -> None:
+        """Remove the branches and loops of a function, and of its regions, that nothing takes or waits for."""
+        while unused := {op for op in block.walk() if self._may_leave_out(op)} - block.find_used():
+            block.remove(unused)
+
+    def _may_leave_out(self, op: Op) -> bool:
+        return bool(list_called(op)) and not self._signatures.is_stateful(op.op)
 
     def _finds_called(self, op: Op) -> bool:
         return all(ref.name in self.blocks for ref in list_called(op))

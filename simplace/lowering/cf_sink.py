@@ -10,7 +10,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
 from simplace.graph.node_def import FunctionDef
-from simplace.graph.op_kinds import CASES, IFS
+from simplace.graph.op_kinds import FUNCTIONAL
 from simplace.kernels.registry import KernelTable
 from simplace.lowering.branch_regions import Block, Module, NotOpenedError, Op, Source
 from simplace.lowering.op_signatures import Signatures
@@ -29,11 +29,12 @@ def sink_into_branches(
 ) -> SunkFunctions:
     """Return the functions that differ once ops are moved into the branch that alone takes what they compute.
 
-    A branch that takes its arguments in another order than they are given, or not all of them, is made anew, too.
+    A branch that takes its arguments in another order than they are given, or not all of them, is made anew, too, and
+    a branch or a loop that nothing takes is left out.
     TensorFlow opens functions in the order of a hash map, which names the nodes of nested branches: those that are
     `opened` first, in that order, then the others as the library has them.
     """
-    if not any(node.op in IFS or node.op in CASES for function in library.values() for node in function.nodes):
+    if not any(node.op in FUNCTIONAL for function in library.values() for node in function.nodes):
         return SunkFunctions({}, {})
     ordered = {name: library[name] for name in opened if name in library} | dict(library)
     module = Module(ordered, Signatures(table, library))

@@ -7,6 +7,7 @@ from collections.abc import Mapping
 from simplace.graph.dtypes import DataType
 from simplace.graph.node_def import AttrValue, FunctionDef, NodeDef, TensorInfo
 from simplace.lowering.fusion_utils import make_unique_name
+from simplace.lowering.topological_sort import sort_nodes
 
 
 class DatasetBody:
@@ -16,7 +17,7 @@ class DatasetBody:
         self.nodes = {node.name: node for node in function.nodes}
         self.ret = dict(function.ret)
         self.made_of: dict[str, str] = {}
-        self._arguments = {arg.name for arg in function.inputs}
+        self._arguments = dict.fromkeys(arg.name for arg in function.inputs)
         self._ends = len(function.inputs) + len(function.outputs)
 
     def find_input(self, name: str, slot: int = 0) -> NodeDef | None:
@@ -24,26 +25,12 @@ class DatasetBody:
         return self.nodes.get(_name_of(self.nodes[name].inputs[slot]))
 
     def sort_nodes(self) -> list[NodeDef]:
-        """Return the nodes with each after what it takes, as `TopologicalSort` of grappler/utils has them."""
-        sources = {
-            name: {_name_of(ref) for ref in node.inputs} & self.nodes.keys() for name, node in self.nodes.items()
-        }
-        waits = {name: len(found) for name, found in sources.items()}
-        takers: dict[str, list[str]] = {name: [] for name in self.nodes}
-        for name, found in sources.items():
-            for source in found:
-                takers[source].append(name)
-        ready = [name for name, count in waits.items() if not count]
-        for name in ready:
-            for taker in takers[name]:
-                waits[taker] -= 1
-                if not waits[taker]:
-                    ready.append(taker)
-        return [self.nodes[name] for name in ready]
+        """Return the nodes with each after what it takes."""
+        return sort_nodes(self._arguments, [*self.nodes.values()])
 
     def make_name(self, prefix: str) -> str:
         """Return a name for another node."""
-        return make_unique_name(prefix, self._arguments.union(self.nodes), len(self.nodes) + self._ends)
+        return make_unique_name(prefix, {*self._arguments, *self.nodes}, len(self.nodes) + self._ends)
 
     def add_fused(
         self, name: str, op: str, inputs: tuple[str, ...], attrs: Mapping[str, AttrValue], fused: NodeDef
@@ -62,7 +49,7 @@ class DatasetBody:
     def lacks_nodes(self) -> bool:
         """Return whether a node takes a tensor of one that was removed."""
         taken = {_name_of(ref) for node in self.nodes.values() for ref in node.inputs}
-        return not self._arguments.union(self.nodes).issuperset(taken)
+        return not {*self._arguments, *self.nodes}.issuperset(taken)
 
     def hand_over(self, name: str, tensor: str) -> None:
         """Let what takes the dataset that a node makes, or runs after it, take another one."""

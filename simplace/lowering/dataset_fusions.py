@@ -21,7 +21,9 @@ from simplace.lowering.dataset_body import DatasetBody, list_data
 from simplace.lowering.function_fusions import fuse_filters, fuse_maps, fuse_maps_and_filters
 from simplace.lowering.fusion_utils import OF_DATASETS, FunctionLibrary
 from simplace.lowering.make_deterministic import make_deterministic
+from simplace.lowering.mutable_graph_view import drop_repeated_controls
 from simplace.lowering.reachable_functions import select_reached
+from simplace.lowering.topological_sort import sort_nodes
 
 NOOP_ELIMINATION = "noop_elimination"
 SHUFFLE_AND_REPEAT_FUSION = "shuffle_and_repeat_fusion"
@@ -40,6 +42,7 @@ _MADE_BY_OTHERS = {
     "FilterByLast": MAP_AND_FILTER_FUSION,
     "make_deterministic_": MAKE_DETERMINISTIC,
 }
+SORTING = (MAP_FUSION, FILTER_FUSION, MAP_AND_FILTER_FUSION)  # those that sort the nodes of a function
 _PARALLEL_MAPS = ("ParallelMapDataset", "ParallelMapDatasetV2")
 _MAPS = ("MapDataset", *_PARALLEL_MAPS)
 _BATCHES = ("BatchDataset", "BatchDatasetV2")
@@ -76,8 +79,14 @@ def fuse_datasets(
     nothing. Where something else takes the elements of a map that would be fused, TensorFlow refuses the dataset
     (`DeleteNodes` of grappler/mutable_graph_view.cc), and the function stays as it is.
     """
+    if not function.attrs.get(OF_DATASETS):
+        return OptimizedDatasets(function, {}, {}, {})
+    function = drop_repeated_controls(function)
+    if any(each in switched for each in SORTING):
+        sorted_nodes = sort_nodes((arg.name for arg in function.inputs), function.nodes)
+        function = replace(function, nodes=tuple(sorted_nodes))
     unchanged = OptimizedDatasets(function, {}, {}, {})
-    if not function.attrs.get(OF_DATASETS) or not any(makes_dataset(node.op) for node in function.nodes):
+    if not any(makes_dataset(node.op) for node in function.nodes):
         return unchanged
     body = DatasetBody(function)
     functions = FunctionLibrary(dict(library), len(select_reached(function, library)) - 1)

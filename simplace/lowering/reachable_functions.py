@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
+from itertools import chain
 from typing import Any
 
 from simplace.graph.node_def import FuncRef, FunctionDef
@@ -21,9 +22,20 @@ def select_reached(function: FunctionDef, library: Mapping[str, FunctionDef]) ->
     waiting = [function]
     while waiting:
         for node in waiting.pop().nodes:
-            values = [one for value in node.attrs.values() for one in (value if isinstance(value, tuple) else (value,))]
-            names = [node.op, *(value.name for value in values if isinstance(value, FuncRef))]
+            names = [node.op, *list_referred(node.attrs)]
             new = {name: library[name] for name in names if name in library and name not in found}
             found.update(new)
             waiting += new.values()
     return found
+
+
+def reach_all(attrs: Iterable[Mapping[str, Any]], library: Mapping[str, FunctionDef]) -> tuple[str, ...]:
+    """Return the names of the functions that nodes with such attributes reach."""
+    called = dict.fromkeys(name for each in attrs for name in list_referred(each) if name in library)
+    return tuple(dict.fromkeys(chain.from_iterable(select_reached(library[name], library) for name in called)))
+
+
+def list_referred(attrs: Mapping[str, Any]) -> list[str]:
+    """Return the names of the functions that attributes of a node refer to."""
+    values = [one for value in attrs.values() for one in (value if isinstance(value, tuple) else (value,))]
+    return [value.name for value in values if isinstance(value, FuncRef)]

@@ -6,10 +6,12 @@ the graph is optimised, and the result goes back to what it was, while the sink 
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence, Set
 from dataclasses import dataclass, replace
 from itertools import chain, combinations, permutations
+from typing import Self
 
+from simplace.graph.flatrep import order_functions
 from simplace.graph.node_def import FuncRef, FunctionDef, GraphDef, NodeDef
 from simplace.graph.op_kinds import CASES, IFS, WHILES
 from simplace.kernels.registry import KernelTable
@@ -17,16 +19,19 @@ from simplace.lowering.cf_sink import sink_into_branches
 from simplace.lowering.dataset_fusions import (
     OFF_BY_DEFAULT,
     ON_BY_DEFAULT,
+    SORTING,
     find_optimizers,
     fuse_datasets,
     makes_dataset,
 )
-from simplace.lowering.fusion_utils import make_unique_name
+from simplace.lowering.fusion_utils import OF_DATASETS, make_unique_name
 from simplace.lowering.reachable_functions import select_reached
+from simplace.program.program import Caller
 
 _FAKE_SINK = "FakeSink"
 _MAX_PERMUTED = 3  # of more functions than these not all orders are tried, as each costs as much as the rewriting
 TFG_OPTIMIZER = "tfg_optimizer"
+META_OPTIMIZER = "meta_optimizer"  # of a function as of others: by whichever optimizers Grappler has
 _MARKS_OF_SINKING = ("_tfg_cf_sunk_", "_tfg_inlined_")
 
 
@@ -41,6 +46,11 @@ class Rewriting:
     switched: tuple[str, ...] = ()
     sunk_before: bool = False
     opened: tuple[str, ...] = ()
+
+    @classmethod
+    def of_caller(cls, caller: Caller) -> Self:
+        """Return how the graph is rewritten in which an op calls a function."""
+        return cls(caller.rewrites, caller.switched, caller.sunk_before, caller.opened)
 
 
 @dataclass(frozen=True, slots=True)
@@ -60,18 +70,24 @@ class RewrittenFunctions:
 def rewrite_functions(graph: GraphDef, how: Rewriting, table: KernelTable) -> RewrittenFunctions:
     """Return a graph whose functions have the sinks of each rewriting, and are optimized: see `fuse_datasets`.
 
-    At the end of each rewriting ops are moved into branches (`sink_into_branches`).
+    At the end of each rewriting ops are moved into branches (`sink_into_branches`); the first function of the graph's
+    library reaches the others, and once some have been made anew only those that it reaches then are there.
 
     The last rewriting optimizes; one before it shards the dataset (grappler/optimizers/data/{auto_shard,rebatch}.cc).
     """
     library, names = dict(graph.library), set(graph.library)
+    first = next(iter(library), "")
+    opened: Sequence[str] = how.opened or order_functions(library)
     added: dict[str, FunctionDef] = {}
     origins: dict[str, Mapping[str, tuple[str, str]]] = {}
     made_of: dict[str, Mapping[str, str]] = {}
     if how.sunk_before:
-        sunk = sink_into_branches(library, table, opened=how.opened)
+        library = _mark_called(library)
+        sunk = sink_into_branches(library, table, opened=opened)
         library |= sunk.library
         origins |= sunk.made_of
+        library = select_reached(library[first], library)
+        opened = order_functions(library)
     for i in range(how.times):
         library = {name: _add_sinks(function) for name, function in library.items()}
         if i == how.times - 1:
@@ -82,12 +98,25 @@ def rewrite_functions(graph: GraphDef, how: Rewriting, table: KernelTable) -> Re
                 origins = {**made.origins, **origins}
             library = {**added, **library}
             made_of = {name: made.made_of for name, made in optimized.items()}
-        sunk = sink_into_branches(library, table, opened=how.opened)
+        sunk = sink_into_branches(library, table, opened=opened)
         library |= sunk.library
         origins |= {name: _trace(nodes, origins) for name, nodes in sunk.made_of.items()}
         library = {name: remove_sinks(function) for name, function in library.items()}
     new = {name: function for name, function in library.items() if name not in names}
     return RewrittenFunctions(replace(graph, library=library), made_of, new, origins)
+
+
+def _mark_called(library: Mapping[str, FunctionDef]) -> dict[str, FunctionDef]:
+    """Return functions of which those count as functions of datasets, too, that one of these calls.
+
+    Mirrors `PropagateTFDataAttrs` of grappler/optimizers/meta_optimizer.cc.
+    """
+    datasets = [function for function in library.values() if function.attrs.get(OF_DATASETS)]
+    called = set(chain.from_iterable(select_reached(function, library) for function in datasets))
+    return {
+        name: replace(function, attrs={**function.attrs, OF_DATASETS: True}) if name in called else function
+        for name, function in library.items()
+    }
 
 
 def _trace(
@@ -120,11 +149,13 @@ def find_switched(
 
 
 def find_sinking(
-    graph: GraphDef, name: str, how: Rewriting, logged: Iterable[str], table: KernelTable
+    graph: GraphDef, name: str, how: Rewriting, logged: Iterable[str], table: KernelTable, beside: Sequence[Set[str]]
 ) -> tuple[Rewriting, str]:
     """Return how ops of a function were moved into branches, by the names of its nodes as TensorFlow logged them.
 
-    Where none of the choices explains them it is the one given, with the name of the optimizer.
+    It opens all functions of a graph in the order of the hash map that has them: `beside` are those that may be in one
+    graph with the function. Where none of the choices explains the log it is the one given, with the name of the
+    optimizer.
     """
     reached = select_reached(graph.library[name], graph.library)
     opened = [key for key, function in reached.items() if _has_branches(function, reached)]
@@ -133,10 +164,10 @@ def find_sinking(
     paths = [f"/{each}/" for each in logged]
     marked = [path for path in paths if was_sunk((path,))]
     ends = {suffix for each in logged for suffix in _list_suffixes(each)}
-    both = (tuple(opened), tuple(reversed(opened)))
-    orders = permutations(opened) if len(opened) <= _MAX_PERMUTED else both
-    choices = (replace(how, sunk_before=before, opened=order) for order in orders for before in (False, True))
-    for choice in chain((how,), choices):
+    orders = list_orders(opened, (reached.keys(), *beside))
+    ways = [replace(how, sunk_before=before, opened=order) for order in orders for before in (False, True)]
+    again = [replace(way, switched=(*how.switched, SORTING[0])) for way in (how, *ways)] if may_sort(how) else []
+    for choice in (how, *ways, *again):
         library = rewrite_functions(graph, choice, table).graph.library
         nodes = _list_branch_nodes(library[name], library)
         stay = {node.name for node in nodes if not _list_called(node)}
@@ -144,6 +175,18 @@ def find_sinking(
         if stay <= ends and all(any(each in path for each in names) for path in marked):
             return choice, ""
     return how, TFG_OPTIMIZER if marked else ""
+
+
+def may_sort(how: Rewriting) -> bool:
+    """Return whether nodes may be sorted by an optimizer of which nothing else tells that it is switched."""
+    return how.times > 0 and not any(each in SORTING for each in how.switched)
+
+
+def list_orders(names: Sequence[str], libraries: Iterable[Set[str]]) -> list[tuple[str, ...]]:
+    """Return the orders of some functions in libraries, each once, then the others if there are few functions."""
+    walks = [order_functions(library) for library in libraries]
+    known = {tuple(each for each in walk if each in names): None for walk in walks}
+    return [*known, *(each for each in permutations(names) if len(names) <= _MAX_PERMUTED and each not in known)]
 
 
 def _has_branches(function: FunctionDef, library: Mapping[str, FunctionDef]) -> bool:

@@ -366,7 +366,7 @@ def _read_program(
         inlining=event.get("inlining", False),
         is_single_threaded=event.get("is_single_threaded", False),
         pruned_to=_run_of(event["pruned_to"]) if event.get("pruned_to") else None,
-        caller=Caller(**{**event["caller"], "switched": (), "opened": ()}) if "caller" in event else None,
+        caller=Caller(**{**event["caller"], "switched": (), "opened": (), "beside": ()}) if "caller" in event else None,
         given_shapes=given.get(event.get("graph_notes", first), ()),
         feeds=feeds.get(first, frozenset()),
         handlers=event.get("handlers", {}),

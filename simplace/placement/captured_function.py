@@ -6,7 +6,8 @@ the device of the op, a captured variable is where its handle says, and all resu
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
+from itertools import chain
 
 from simplace.devices.device_set import Device
 from simplace.graph.dtypes import DataType
@@ -19,7 +20,8 @@ from simplace.kernels.dataset_ops import (
     find_captured_slots,
     takes_default,
 )
-from simplace.lowering.reachable_functions import select_reached
+from simplace.lowering.fusion_utils import OF_DATASETS
+from simplace.lowering.reachable_functions import reach_all, select_reached
 from simplace.placement.placement import Placement
 from simplace.program.program import Caller, Program
 
@@ -30,10 +32,33 @@ def find_captured(placement: Placement) -> list[Program]:
     """Return the functions of the dataset ops in a placed graph as programs, by node id."""
     if placement.refusal is not None:
         return []
-    return [program for node in sorted(placement.decisions) for program in _make_programs(placement, node)]
+    beside = list_beside(placement)
+    return [program for node in sorted(placement.decisions) for program in _make_programs(placement, node, beside)]
 
 
-def _make_programs(placement: Placement, node: int) -> Iterator[Program]:
+def list_beside(placement: Placement) -> tuple[str, ...]:
+    """Return all functions that TensorFlow optimizes together with one that a node of a placed graph calls."""
+    program = placement.program
+    if program.caller is not None:
+        return program.caller.beside
+    return reach_all((placement.graph.attrs[node] for node in placement.decisions), program.graph.library)
+
+
+def optimizes_called(program: Program, beside: Iterable[str]) -> bool:
+    """Return whether Grappler optimizes what the functions of datasets call as it does other functions.
+
+    It leaves out those that datasets call, and for its first walk through a library what these call
+    (`PropagateTFDataAttrs` of grappler/optimizers/meta_optimizer.cc). Once it has optimized a function, it walks again.
+    """
+    if program.caller is not None:
+        return program.caller.may_be_optimized
+    library = program.graph.library
+    datasets = [library[name] for name in beside if library[name].attrs.get(OF_DATASETS)]
+    left_out = set(chain.from_iterable(select_reached(function, library) for function in datasets))
+    return not left_out.issuperset(beside)
+
+
+def _make_programs(placement: Placement, node: int, beside: tuple[str, ...]) -> Iterator[Program]:
     graph, program = placement.graph, placement.program
     op, attrs = graph.ops[node], graph.attrs[node]
     op_def = placement.groups.support.table.op(op)
@@ -63,6 +88,8 @@ def _make_programs(placement: Placement, node: int) -> Iterator[Program]:
             is_made=is_made,
             sunk_before=program.caller is None or program.caller.sunk_before,
             opened=() if program.caller is None else program.caller.opened,
+            beside=beside,
+            may_be_optimized=optimizes_called(program, beside),
         )
         yield Program(
             shown_name(function.name),

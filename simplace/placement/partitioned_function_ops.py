@@ -13,6 +13,7 @@ from simplace.graph.function_names import shown_name
 from simplace.graph.node_def import FuncRef, FunctionDef, GraphDef
 from simplace.graph.op_kinds import MUST_COMPILE, is_partitioned_call
 from simplace.lowering.reachable_functions import select_reached
+from simplace.placement.captured_function import list_beside, optimizes_called
 from simplace.placement.placement import Placement
 from simplace.program.program import Caller, Program
 
@@ -33,6 +34,7 @@ def find_called(placement: Placement) -> list[Program]:
 
 def _make_program(placement: Placement, node: int, function: FunctionDef) -> Program:
     graph, program = placement.graph, placement.program
+    beside = list_beside(placement)
     caller = Caller(
         program.name,
         graph.names[node],
@@ -42,6 +44,8 @@ def _make_program(placement: Placement, node: int, function: FunctionDef) -> Pro
         rewrites=0 if program.caller is None else program.caller.rewrites,
         sunk_before=program.caller is None or program.caller.sunk_before,
         opened=() if program.caller is None else program.caller.opened,
+        beside=beside,
+        may_be_optimized=optimizes_called(program, beside),
         switched=() if program.caller is None else program.caller.switched,
         is_made=program.caller is not None and program.caller.is_made,
     )

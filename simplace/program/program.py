@@ -122,7 +122,9 @@ class Caller:
     for none. `upstream` is the function of the dataset that the op takes, "" if it calls none; the last `captured`
     arguments are what the function captures. What tf.data's optimizers made, and what that calls, `is_made`: as it is.
     Of a graph that is `sunk_before`, Grappler has moved ops into branches before any dataset's graph is rewritten.
-    Of functions that are `opened`, it is the order: see lowering/cf_sink.py.
+    Of functions that are `opened`, it is the order: see lowering/cf_sink.py. `beside` are all functions of the graph
+    that a node of a graph calls one of, () for one of an op that ran eagerly. Of a graph that has functions which no
+    dataset calls, Grappler may optimize those that a dataset's function calls, too: `may_be_optimized`.
     """
 
     program: str
@@ -139,6 +141,8 @@ class Caller:
     is_made: bool = False
     sunk_before: bool = False
     opened: tuple[str, ...] = ()
+    beside: tuple[str, ...] = ()
+    may_be_optimized: bool = False
 
 
 @dataclass(frozen=True, slots=True)

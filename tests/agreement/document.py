@@ -45,9 +45,12 @@ _CAUSES = (
     'TensorFlow refuses the new graph before it places it ("Connecting to invalid output").',
     "Frames made by hand of the raw ops Enter, Exit, NextIteration and LoopCond: random ones are no valid loop, so the "
     "random programs make loops with tf.while_loop (both versions), map_fn and scan only.",
-    "Functions of datasets in which Grappler moves ops into branches of branches in one of too many orders of "
-    "functions (those of its hash map; transforms/cf_sink/pass.cc), or that a one-shot iterator calls: they are "
-    "counted as not compared.",
+    "Branches in functions of datasets that Grappler optimizes as it does other functions, where a graph reaches one "
+    "that no dataset calls, such as the factory of a one-shot iterator (grappler/optimizers/meta_optimizer.cc): they "
+    "are counted as not compared.",
+    "On GPUs, functions of a session's datasets that TensorFlow instantiates with the first element (behind a shuffle, "
+    "for a generator, in the function of a flat_map), or that capture a GPU's variable: an emulated session takes no "
+    "element. They are counted as not compared.",
     "Filters that tf.data fuses, as the program turns filter_fusion on, in two functions of one pipeline: TensorFlow "
     "gives both predicates one name, and calls either of them. The other is counted as not compared.",
     "Failures after placement, such as inputs from different frames: the placement is compared, the failure is not.",

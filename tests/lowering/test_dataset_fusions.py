@@ -47,10 +47,10 @@ def fused(text: str, result: str) -> list[str]:
     ],
 )
 def test_a_dataset_that_only_hands_on_another_is_left_out(node: str, is_left_out: bool) -> None:
-    found = fused(f"x = {node}\nlast = CacheDataset(x:handle:0, ^x)", "last:handle:0")
-    rest = ["last = CacheDataset(d, ^d)" if is_left_out else "last = CacheDataset(x:handle:0, ^x)", "last:handle:0"]
-    assert found[-2:] == rest
-    assert len(found) == (2 if is_left_out else 3)
+    found = fused(f"x = {node}\nlast = CacheDataset(x:handle:0)\nwait = NoOp(^x)", "last:handle:0")
+    rest = ["CacheDataset(d)", "NoOp(^d)"] if is_left_out else ["CacheDataset(x:handle:0)", "NoOp(^x)"]
+    assert found[-3:] == [f"last = {rest[0]}", f"wait = {rest[1]}", "last:handle:0"]
+    assert len(found) == (3 if is_left_out else 4)
 
 
 def test_no_ops_that_follow_each_other_all_go() -> None:

@@ -425,3 +425,61 @@ def test_what_datasets_call_that_the_elements_of_a_dataset_are_made_of(write, ca
     assert (result.agrees, result.coverage.missing) == (True, ())
     of_python = 1 if "gpu" in machine else 0
     assert len([placed for placed in result if placed.is_uncalled]) == of_python, agreement_line(result)
+
+
+SESSION = """\
+    import tensorflow as tf
+    v1 = tf.compat.v1
+    v1.disable_eager_execution()
+    D = v1.data.Dataset
+    def branch(x):
+        with tf.device("/GPU:0"):
+            a, b = x * 2, x + 3
+        return tf.cond(x > 1, lambda: b * 5, lambda: a + 1) + a
+    table = tf.lookup.StaticVocabularyTable(tf.lookup.KeyValueTensorInitializer(
+        tf.constant(["a", "b"]), tf.constant([0, 1], tf.int64)), 1)
+    count = v1.placeholder(tf.int64, [])
+    once = v1.data.make_one_shot_iterator(D.range(4).map(lambda x: x * 3).filter(lambda x: x > 0)).get_next()
+    makers = [
+        v1.data.make_initializable_iterator(rows)
+        for rows in (D.range(4).map(branch).batch(2), D.range(count).shuffle(3, seed=1).map(lambda x: x - 1),
+                     D.from_tensor_slices(["a", "b", "c"]).map(table.lookup).prefetch(1))
+    ]
+    rows = [maker.get_next() for maker in makers]
+    weight = v1.get_variable("w", initializer=tf.constant(3, tf.int64), use_resource=True)
+    with v1.Session(config=v1.ConfigProto(allow_soft_placement=True)) as session:
+        session.run([v1.global_variables_initializer(), v1.tables_initializer()])
+        session.run([maker.initializer for maker in makers], {count: 4})
+        call = session.make_callable(once)
+        for _ in range(2):
+            print(*(each.tolist() for each in session.run([weight * rows[0], *rows])), call())
+"""
+
+
+@pytest.mark.parametrize("machine", ["cpu:1", "cpu:1,gpu:1", "cpu:1,gpu:2"])
+def test_datasets_of_sessions_are_placed_where_their_iterators_are_made(write, capfd, machine: str) -> None:
+    write(SESSION)
+    result = simplace.check("model.py", machine)
+    assert capfd.readouterr().out == "[3, 15] [1, 5] 0 0 3\n[87, 108] [29, 36] 2 1 6\n"
+    assert (result.agrees, result.coverage.missing) == (True, ()), agreement_line(result) + coverage_line(result)
+    assert [each for each in of_agreement(result) if each.skipped] == []
+    names = {placed.placement.program.name for placed in result}
+    assert names >= {"Dataset_map_branch", "Dataset_filter_lambda", "Dataset_map_StaticVocabularyTable.lookup"}
+
+
+def test_a_branch_that_grappler_optimizes_as_any_function_is_not_compared(write, capfd) -> None:
+    write("""\
+        import tensorflow as tf
+        v1 = tf.compat.v1
+        v1.disable_eager_execution()
+        def branch(x):
+            return tf.cond(x > 1, lambda: tf.identity(x * 5) * 1 * 3, lambda: x - x)
+        once = v1.data.make_one_shot_iterator(v1.data.Dataset.range(4).map(branch)).get_next()
+        with v1.Session() as session:
+            print(*(session.run(once) for _ in range(4)))
+    """)
+    result = simplace.check("model.py", "cpu:1")
+    assert capfd.readouterr().out == "0 0 30 45\n"
+    assert result.agrees
+    told = "; 1 function not compared, as Grappler's meta_optimizer is not replayed"
+    assert agreement_line(result).endswith(told)

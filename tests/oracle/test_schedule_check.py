@@ -17,7 +17,7 @@ from simplace.analysis.schedule import schedule_placement
 from simplace.costs.cost_model import Overheads
 from simplace.costs.recorded_costs import cost_file
 from simplace.devices.device_set import local_devices
-from simplace.errors import ProgramError, TargetError
+from simplace.errors import ProgramError, SimplaceError, TargetError
 from simplace.executor.step_options import StepOptions
 from simplace.graph import graph_def
 from simplace.kernels.registry import KernelTable
@@ -57,6 +57,14 @@ iterator = iter(data)
 for _ in range(3):
     step(iterator, 2.0)
 other("five")
+"""
+FIT = """
+import keras
+import numpy as np
+
+model = keras.Sequential([keras.Input((8,)), keras.layers.Dense(16, activation="relu"), keras.layers.Dense(1)])
+model.compile("adam", "mse")
+model.fit(np.ones((32, 8)), np.ones((32, 1)), verbose=0)
 """
 
 
@@ -143,6 +151,17 @@ def step(x):
 
 step(tf.ones([8, 8]))
 """
+
+
+@pytest.mark.tf
+@pytest.mark.usefixtures("forked")
+def test_a_step_that_xla_compiles_on_a_gpu_only_is_refused_with_what_to_try(tmp_path: Path) -> None:
+    script = tmp_path / "fit.py"
+    script.write_text(FIT)
+    placed = simplace.place(str(script), "cpu:1,gpu:1").program("multi_step_on_iterator")
+    why = r"XLA compiles this step on .*GPU:0, and does not on the CPU, where it was measured; --no-jit has the times"
+    with pytest.raises(SimplaceError, match=why):
+        api.measure_costs(str(script), placed, StepOptions(), MeasureOptions(steps=1))
 
 
 @pytest.mark.tf

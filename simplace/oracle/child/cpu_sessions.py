@@ -14,10 +14,10 @@ from typing import Any
 
 import tensorflow as tf
 
-from simplace.graph.algorithm import reverse_reachable
 from simplace.oracle.child.cut_sessions import make_callable
 from simplace.oracle.child.graph_copy import copy_to_cpus, needs_copy
 from simplace.oracle.child.patches import find_original
+from simplace.oracle.child.session_datasets import list_needed, tensor_name
 from simplace.oracle.child.tf_private import config_pb2
 from simplace.oracle.child.tf_private import pywrap_tf_session as tf_session
 from simplace.oracle.child.tf_private import session as session_module
@@ -127,11 +127,6 @@ class _Translation:
         return [self._graph.get_operation_by_name(tf_session.TF_OperationName(op))._c_op for op in targets]
 
 
-def tensor_name(output: Any) -> str:
-    """Return the name of a tensor as a session takes it."""
-    return f"{tf_session.TF_OperationName(output.oper)}:{output.index}"
-
-
 def prepare_run(session: Any, feeds: Iterable[Any], fetches: Iterable[Any], targets: Iterable[Any]) -> None:
     """Make TensorFlow place and partition what a run of a session needs, and run nothing."""
     options = config_pb2.CallableOptions(
@@ -144,9 +139,9 @@ def prepare_run(session: Any, feeds: Iterable[Any], fetches: Iterable[Any], targ
 
 def list_needed_types(graph: Any, names: Iterable[str]) -> frozenset[str]:
     """List the types of the ops that the named ops and tensors need, themselves included."""
-    wanted = (graph.get_operation_by_name(name.partition(":")[0]) for name in names)
-    needed = reverse_reachable(wanted, lambda op: [*(tensor.op for tensor in op.inputs), *op.control_inputs])
-    return frozenset(op.type for op in needed)
+    return frozenset(
+        op.type for op in list_needed(graph.get_operation_by_name(each.partition(":")[0]) for each in names)
+    )
 
 
 def takes_element(types: frozenset[str]) -> bool:

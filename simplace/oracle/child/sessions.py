@@ -18,7 +18,7 @@ from simplace.graph.op_kinds import WHILES
 from simplace.oracle.child.boundary import raise_as_theirs, wrap_foreign
 from simplace.oracle.child.call_shapes import Shapes, infer_fed_graph, is_open
 from simplace.oracle.child.cpu_functions import explain_lack, lacks_kernel
-from simplace.oracle.child.cpu_sessions import CpuSessions, list_needed_types, prepare_run, takes_element, tensor_name
+from simplace.oracle.child.cpu_sessions import CpuSessions, list_needed_types, prepare_run, takes_element
 from simplace.oracle.child.cut_sessions import CutSessions
 from simplace.oracle.child.devices import computes_nothing, describe_devices, describe_remote, session_config
 from simplace.oracle.child.error_handlers import find_handlers
@@ -28,6 +28,7 @@ from simplace.oracle.child.partition_graphs import Run
 from simplace.oracle.child.patches import patch_method
 from simplace.oracle.child.recorder import list_placed
 from simplace.oracle.child.run_parts import RunParts
+from simplace.oracle.child.session_datasets import SessionDatasets, tensor_name
 from simplace.oracle.child.tensors import make_zeros
 from simplace.oracle.child.tf_private import config_pb2, context, op_def_registry
 from simplace.oracle.child.tf_private import pywrap_tf_session as tf_session
@@ -69,6 +70,7 @@ class SessionRuns:
         self._emulate = bool(request.plugin) and request.mode == "script"
         self._cpu = CpuSessions()
         self._cut = CutSessions()
+        self._datasets = SessionDatasets()
         self._traced: dict[int, Shapes] = {}  # the shapes of graphs that leave some open, by program
         self._notes_of: dict[int, str] = {}  # the name of a graph's notes, by program
         self._latest: dict[tuple[Any, ...], Any] = {}  # values by what was run
@@ -116,6 +118,7 @@ class SessionRuns:
             session._simplace_fed = {}  # the shapes that were fed first, by node
             session._simplace_failed = {}  # by handle of a partial run
             session._simplace_prepared = set()
+            session._simplace_iterators = set()  # the names of ops that made one
             session._simplace_epochs = 0
             self._all.add(session)
             session._simplace_definition = ("Session", self._lines.here())
@@ -147,6 +150,7 @@ class SessionRuns:
                 prepare = self._cpu.prepare_run if session._simplace_remote else prepare_run
                 self._prepare(session, names, lambda: prepare(session, feeds, fetches, targets))
                 session._simplace_prepared.add(key)
+                self._place_datasets(session, names, feeds)
             return self._compute(session, key, list(map(tensor_name, fetches)), lambda: self._cpu.run(session, *asked))
 
         return run_observed
@@ -155,7 +159,10 @@ class SessionRuns:
         def make_observed(made: Any, session: Any, options: Any) -> None:
             made._simplace_run = _run_of_callable(options, by_rendezvous=session._simplace_remote)
             _, made._simplace_failed = self._prepare(session, made._simplace_run, lambda: make(made, session, options))
-            made._simplace_second = self._cpu.make_callable(session, options) if self._emulate else None
+            made._simplace_second = None
+            if self._emulate:
+                self._place_datasets(session, made._simplace_run)
+                made._simplace_second = self._cpu.make_callable(session, options)
 
         return make_observed
 
@@ -279,6 +286,17 @@ class SessionRuns:
             self._record_run(session, run, start, error)
         self._result(session, [], made, error)
         return made, error is not None
+
+    def _place_datasets(self, session: Any, run: Run, feeds: Any = None) -> None:
+        if session._simplace_remote:
+            return
+
+        def compute(given: Any, fetches: Any) -> Any:
+            return self._cpu.run(session, None, given, fetches, [], None)
+
+        names = [*run["fetches"], *run["targets"]]
+        with self._turn:
+            self._datasets.place(session, names, session._simplace_homes, feeds or {}, compute)
 
     def _record_run(self, session: Any, run: Run, start: int, error: Any) -> None:
         """Record what TensorFlow placed and partitioned in a run.

@@ -12,7 +12,7 @@ import numpy as np
 import tensorflow as tf
 
 from simplace.graph.op_kinds import RECVS, SENDS
-from simplace.oracle.child.cpu_sessions import tensor_name
+from simplace.oracle.child.session_datasets import tensor_name
 from simplace.oracle.child.tf_private import config_pb2, pywrap_tf_session
 
 _NAME = "Session.run"

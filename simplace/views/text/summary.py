@@ -182,7 +182,7 @@ def _tell_uncompared(result: Result) -> str:
         told += f"; {format_count(uncalled, 'function')} not compared, as this run did not instantiate {them}"
     if rewritten:
         optimizers = " and ".join(sorted({placed.unreplayed for placed in rewritten}))
-        told += f"; {format_count(len(rewritten), 'function')} not compared, as tf.data's {optimizers} is not replayed"
+        told += f"; {format_count(len(rewritten), 'function')} not compared, as Grappler's {optimizers} is not replayed"
     return told
 
 
