@@ -279,8 +279,8 @@ def test_copies_are_ranked_by_decision_and_by_bytes(opened: Open) -> None:
 
 
 def test_decisions_alike_on_three_devices_are_one_entry_that_opens_to_each(opened: Open) -> None:
-    sent = constant("a", (4,), "/cpu:0")
-    page = opened(worlds.result(place(sent, *(node(f"x_{i}", "Neg", "a", device=f"/gpu:{i}") for i in range(4)), gpus=4)))
+    readers = [node(f"x_{i}", "Neg", "a", device=f"/gpu:{i}") for i in range(4)]
+    page = opened(worlds.result(place(constant("a", (4,), "/cpu:0"), *readers, gpus=4)))
     page.find("#tab-copies").click()
     (all_of_them,) = page.all(".cause summary")
     assert all_of_them.text.replace("\n", " ") == (
