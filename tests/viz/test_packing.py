@@ -182,6 +182,14 @@ def test_a_line_keeps_off_the_rims_of_devices() -> None:
     assert not any(near.holds(point) for point in run_along(path))
 
 
+def test_a_line_keeps_off_boxes() -> None:
+    one, other, box = Rect(2, 8, 6, 12), Rect(54, 8, 58, 12), Rect(12, 10, 48, 20)
+    path = Maze(60, 40, [one, other, box], []).route(list_ports(one), list_ports(other), frozenset({OUTSIDE}))
+    assert path is not None
+    near = Rect(box.left, box.top - 1, box.right, box.bottom + 1)
+    assert not any(near.holds(point) for point in run_along(path))
+
+
 @pytest.mark.parametrize(
     ("boxes", "kept_off"),
     [

@@ -10,7 +10,7 @@ from itertools import pairwise
 from viz.packing.grid import Point, Rect
 
 _BEND, _CROSS, _SHARE, _RIM = 3.0, 4.0, 60.0, 3.0  # what a bend, a crossing, a shared step, one along a rim cost
-_NEAR, _BESIDE = 0.5, 0.5  # a step just beside a rim, of which a line would look like a part, or beside another line
+_NEAR, _BESIDE = 0.5, 0.5  # a step just beside a rim or a box, as whose part a line would look, or beside another line
 _HEAD, _HEADED = 3.0, 5  # what it costs more to cross a line near its ends, and how many units its head may take there
 _OTHER_SIDE = 4.0  # what it costs to leave a box on another side than the one preferred
 HASTE = 1.25
@@ -54,7 +54,6 @@ class Maze:
         self._wide = width
         count = width * height
         self._rims: set[int] = set()
-        self._near: set[int] = set()
         self._beside = ([0] * count, [0] * count)  # how many lines run just beside a point, by axis
         self._heads = [0] * count  # how many lines end near a point of theirs
         self._taken: tuple[dict[int, set[int]], dict[int, set[int]]] = ({}, {})  # lines at a point, by axis
@@ -65,8 +64,10 @@ class Maze:
         for number, room in enumerate(rooms):
             for at in self._list_points(room):
                 self._room[at] = number
+        solid = list(walls)
+        self._walls = {at for wall in solid for at in self._list_points(wall)}
+        self._near = {at for wall in solid for at in self._list_outline(_grow(wall, 1)) if 0 <= at < count}
         self.add_rims(rooms)
-        self._walls = {at for wall in walls for at in self._list_points(wall)}
         self._walls |= self._list_outline(Rect(0, 0, width - 1, height - 1))
 
     def _list_points(self, box: Rect) -> Iterable[int]:
@@ -80,8 +81,7 @@ class Maze:
         """Mark the outlines of boxes: lines may cross them, and should not run along them."""
         for box in boxes:
             self._rims |= self._list_outline(box)
-            self._near |= self._list_outline(Rect(box.left - 1, box.top - 1, box.right + 1, box.bottom + 1))
-            self._near |= self._list_outline(Rect(box.left + 1, box.top + 1, box.right - 1, box.bottom - 1))
+            self._near |= self._list_outline(_grow(box, 1)) | self._list_outline(_grow(box, -1))
         for at in self._rims | self._near:
             self._weigh(at)
 
@@ -250,6 +250,10 @@ class Maze:
             first, state = state, came[state]
         points.append(entries[first][1].at)
         return drop_middles(points[::-1])
+
+
+def _grow(box: Rect, by: int) -> Rect:
+    return Rect(box.left - by, box.top - by, box.right + by, box.bottom + by)
 
 
 def drop_middles(points: Sequence[Point]) -> list[Point]:
