@@ -215,7 +215,8 @@ def _caption(result: Result, eager: PlacedEager, used: set[str]) -> str:
     agreement = result.eager_agreement
     parts = [
         f"{result.target} outside of functions",
-        f"{quantities.format_count(len(eager.ops), 'eager op')}, run {eager.times:,} times",
+        quantities.format_count(len(eager.ops), "eager op")
+        + (f", run {eager.times:,} times" if eager.times > len(eager.ops) else ""),
     ]
     idle = [device.short for device in eager.all_devices if device.name not in used]
     if idle:
