@@ -58,7 +58,7 @@ def train_step(words, following):
         with tf.device(choose_device(0)):
             x = tf.gather(embedding, words)
         for number, block in enumerate(blocks):
-            with tf.device(choose_device(number)):
+            with tf.device(choose_device(number)), tf.name_scope(f"block_{number}"):
                 x = block(x)
         with tf.device(choose_device(BLOCKS - 1)):
             logits = tf.einsum("blw,wv->blv", x, head)

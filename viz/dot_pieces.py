@@ -119,7 +119,7 @@ def write_badge(group: Group, style: Style) -> str:
 
 def _node_lines(node: Node, style: Style) -> list[str]:
     lines = [text(node.label)]
-    if node.kind == "scope" or (node.kind == "part" and node.count > 1):
+    if not style.enlarges and (node.kind == "scope" or (node.kind == "part" and node.count > 1)):
         lines[0] += small(f" ({node.count})", style.faint_ink, 10)
     if node.sublabel:
         said = small(text(node.sublabel, SUBLABEL_LIMIT), style.faint_ink)

@@ -33,7 +33,8 @@ class Sample:
 
 # What a legend says where each line of it makes the drawing smaller.
 _BRIEF = {
-    NODE_MARKS["part"].meaning: "part (number of ops)",
+    NODE_MARKS["scope"].meaning: "scope",
+    NODE_MARKS["part"].meaning: "part",
     EDGE_MARKS["copy"].meaning: "copy",
     EDGE_MARKS["collective"].meaning: "in a collective",
 }

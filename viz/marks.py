@@ -56,6 +56,7 @@ EDGE_MARKS: dict[EdgeKind, EdgeMark] = {
 }
 
 _CHANGED_WIDTH = 3.0  # points
+_FLAT_MARGIN = "0.11,0.02"  # inches: a cylinder that is to be no higher than a box, for a page of little height
 CHANGED_MEANING = "changed"
 REQUESTED_MEANING = "requested another device"
 HOST_MEMORY_MEANING = "in host memory"
@@ -88,6 +89,8 @@ def node_attributes(node: Node, look: DeviceLook, style: Style = SCREEN) -> dict
         "color": look.line,
         "penwidth": f"{NODE_MARKS[node.kind].width:g}",
     }
+    if style.enlarges and shape == "cylinder":
+        attributes["margin"] = _FLAT_MARGIN
     if node.kind in ("copy", "collective"):
         attributes |= {"fillcolor": style.paper, "color": style.ink}
     if node.requested:

@@ -278,6 +278,19 @@ def test_copies_are_ranked_by_decision_and_by_bytes(opened: Open) -> None:
     assert page.find("#details h2").text == "batch"
 
 
+def test_decisions_alike_on_three_devices_are_one_entry_that_opens_to_each(opened: Open) -> None:
+    readers = [node(f"x_{i}", "Neg", "a", device=f"/gpu:{i}") for i in range(4)]
+    page = opened(worlds.result(place(constant("a", (4,), "/cpu:0"), *readers, gpus=4)))
+    page.find("#tab-copies").click()
+    (all_of_them,) = page.all(".cause summary")
+    assert all_of_them.text.replace("\n", " ") == (
+        "64 B RQ 4 copies, 1 for each of GPU:0 … GPU:3: It requested /gpu:0 and got GPU:0. And 3 alike."
+    )
+    all_of_them.click()
+    each = [summary.text.replace("\n", " ") for summary in page.all(".cause .cause summary")]
+    assert each == [f"16 B RQ 1 copy: It requested /gpu:{i} and got GPU:{i}." for i in range(4)]
+
+
 def test_the_schedule_is_the_simulated_one(opened: Open) -> None:
     world = worlds.towers()
     simulated = schedule_placement(world.programs[0].placement)

@@ -271,6 +271,12 @@ def test_the_reasons_of_a_node_leave_room_for_the_graph(opened: Open) -> None:
 
 
 @pytest.mark.usefixtures("phone")
+def test_there_is_no_map_on_a_phone(opened: Open) -> None:
+    page = opened(worlds.result(graphs.training_step(12)))
+    page.run("graph.zoom(3)")
+    assert page.value("byId('minimap').checkVisibility() || byId('map').checkVisibility()") is False
+
+
 def test_there_is_no_map_over_a_low_graph(opened: Open) -> None:
     page = opened(worlds.result(graphs.training_step(12)))
     page.run("graph.zoom(3); byId('canvas').style.flex = '0 0 120px'")

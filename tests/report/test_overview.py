@@ -185,6 +185,19 @@ def test_a_small_map_shows_where_one_is(opened: Open) -> None:
     assert page.value("[graph.at.x, graph.at.y]") != before
 
 
+def test_the_map_is_put_away_by_a_key_or_a_click_also_on_the_next_page(opened: Open) -> None:
+    page = opened(worlds.towers())
+    page.run("graph.zoom(3)")
+    page.press("m")
+    assert not page.find("#minimap").is_displayed()
+    page = opened(worlds.towers())
+    page.run("graph.zoom(3)")
+    assert not page.find("#minimap").is_displayed()
+    page.find("#map").click()
+    assert page.find("#minimap").is_displayed()
+    assert opened(worlds.towers()).value("byId('map').checked")
+
+
 def shown(page: Opened) -> dict[str, object]:
     return dict(page.value("""{
         group: byId('grouping').value, colour: byId('colouring').value,

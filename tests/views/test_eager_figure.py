@@ -62,6 +62,22 @@ def test_many_copies_are_one_line_for_each_two_devices() -> None:
     assert [group.badge for group in figure.groups] == ["", "G0", "G1", "G2"]
 
 
+@pytest.mark.parametrize(
+    ("gpus", "lines", "title"),
+    [
+        (1, 1, "Eager ops on CPU:0 and GPU:0: 1 copy, 64 B"),
+        (1, 2, "Eager ops on CPU:0 and GPU:0: 3 copies, 192 B"),
+        (3, 2, "Eager ops on 4 devices: 9 copies, 576 B"),
+        (0, 1, "All eager ops on CPU:0"),
+    ],
+)
+def test_the_title_says_where_ops_run_and_what_is_copied(gpus: int, lines: int, title: str) -> None:
+    result = run_lines(gpus, lines)
+    figure = eager_figure(result)
+    assert figure.title == title
+    assert figure.caption.startswith(f"{result.target} outside of functions · ")
+
+
 @pytest.mark.parametrize(("gpus", "lines"), list(product((1, 3, 8), (2, 4))))
 def test_no_line_crosses_a_box_or_a_title(gpus: int, lines: int) -> None:
     layout = measure_layout(eager_figure(run_lines(gpus, lines)))

@@ -8,8 +8,11 @@ import pygraphviz
 import pytest
 from device_figures import FIGURES, device, every_mark
 
-from viz import Edge, Figure, Node, to_dot
+from viz import STYLES, Edge, Figure, Node, to_dot
+from viz.layout import lay_out
 from viz.legend import legend
+from viz.packing.measured_parts import measure_parts
+from viz.style import Style
 
 
 @pytest.mark.parametrize("name", sorted(FIGURES))
@@ -51,12 +54,28 @@ def test_a_brief_legend_has_the_same_marks_in_fewer_words() -> None:
     figure = Figure(nodes=nodes, edges=(Edge("a", "b", "copy"), Edge("a", "b", "collective"), Edge("a", "b", "data")))
     pairs = zip(legend(figure), legend(figure, is_brief=True), strict=True)
     assert [(whole.meaning, brief.meaning) for whole, brief in pairs] == [
-        ("part of the program (number of ops)", "part (number of ops)"),
+        ("part of the program (number of ops)", "part"),
         ("collective", "collective"),
         ("data", "data"),
         ("copy to another device", "copy"),
         ("takes part in a collective", "in a collective"),
     ]
+
+
+def test_a_slide_has_names_without_numbers_of_ops_and_variables_as_high_as_boxes() -> None:
+    figure = Figure(nodes=tuple(Node(kind, kind, kind=kind, count=7) for kind in ("part", "scope", "variable")))
+    slide = measure_parts(replace(figure, arrangement="rows"), STYLES["slide"], 60).parts.devices[0].nodes
+    screen = measure_parts(replace(figure, arrangement="rows"), STYLES["screen"], 60).parts.devices[0].nodes
+    assert slide["variable"][1] == slide["part"][1] < screen["variable"][1]
+    assert "(7)" in to_dot(figure, STYLES["screen"])
+    assert "(7)" not in to_dot(figure, STYLES["slide"])
+
+
+@pytest.mark.parametrize("style", STYLES.values(), ids=STYLES)
+def test_what_is_on_no_device_is_said_in_the_ink_of_the_style(style: Style) -> None:
+    figure = Figure(nodes=(Node("a", "a"),), arrangement="rows")
+    (said,) = re.findall(r"<font[^>]*>on no device</font>", lay_out(figure, style, 60))
+    assert style.faint_ink in said
 
 
 def test_no_legend_when_off_or_nothing_to_explain() -> None:

@@ -173,6 +173,38 @@ def test_a_line_goes_around_what_is_in_its_way() -> None:
     assert len(path) <= 6
 
 
+def test_a_line_keeps_off_the_rims_of_devices() -> None:
+    """A line around a device, to what is behind it, runs some way off its rim, and not right beside it."""
+    one, other, device = Rect(20, 3, 24, 7), Rect(20, 43, 24, 47), Rect(12, 12, 36, 38)
+    path = Maze(60, 60, [one, other], [device]).route(list_ports(one), list_ports(other), frozenset({OUTSIDE}))
+    assert path is not None
+    near = Rect(device.left - 1, device.top - 1, device.right + 1, device.bottom + 1)
+    assert not any(near.holds(point) for point in run_along(path))
+
+
+def test_a_line_keeps_off_boxes() -> None:
+    one, other, box = Rect(2, 8, 6, 12), Rect(54, 8, 58, 12), Rect(12, 10, 48, 20)
+    path = Maze(60, 40, [one, other, box], []).route(list_ports(one), list_ports(other), frozenset({OUTSIDE}))
+    assert path is not None
+    near = Rect(box.left, box.top - 1, box.right, box.bottom + 1)
+    assert not any(near.holds(point) for point in run_along(path))
+
+
+@pytest.mark.parametrize(
+    ("boxes", "kept_off"),
+    [
+        pytest.param((Rect(2, 18, 6, 24), Rect(56, 18, 58, 24)), Rect(10, 19, 52, 21), id="beside it"),
+        pytest.param((Rect(44, 4, 52, 8), Rect(44, 30, 52, 34)), Rect(48, 20, 52, 20), id="at its head"),
+    ],
+)
+def test_a_line_keeps_off_another_one(boxes: tuple[Rect, Rect], kept_off: Rect) -> None:
+    maze = Maze(60, 50, boxes, [])
+    maze.add(0, [(10, 20), (52, 20)])
+    path = maze.route(list_ports(boxes[0]), list_ports(boxes[1]), frozenset({OUTSIDE}))
+    assert path is not None
+    assert not any(kept_off.holds(point) for point in run_along(path))
+
+
 def test_a_line_without_a_way_is_told() -> None:
     one, other = Rect(5, 5, 9, 9), Rect(30, 5, 34, 9)
     walls = [one, other, Rect(20, 0, 21, 19)]

@@ -10,6 +10,8 @@ from itertools import pairwise
 from viz.packing.grid import Point, Rect
 
 _BEND, _CROSS, _SHARE, _RIM = 3.0, 4.0, 60.0, 3.0  # what a bend, a crossing, a shared step, one along a rim cost
+_NEAR, _BESIDE = 0.5, 0.5  # a step just beside a rim or a box, as whose part a line would look, or beside another line
+_HEAD, _HEADED = 3.0, 5  # what it costs more to cross a line near its ends, and how many units its head may take there
 _OTHER_SIDE = 4.0  # what it costs to leave a box on another side than the one preferred
 HASTE = 1.25
 _STUB = 2  # units that a line runs straight out of a box
@@ -52,6 +54,8 @@ class Maze:
         self._wide = width
         count = width * height
         self._rims: set[int] = set()
+        self._beside = ([0] * count, [0] * count)  # how many lines run just beside a point, by axis
+        self._heads = [0] * count  # how many lines end near a point of theirs
         self._taken: tuple[dict[int, set[int]], dict[int, set[int]]] = ({}, {})  # lines at a point, by axis
         self._step_cost = ([1.0] * count, [1.0] * count)  # of a step to a point, by axis
         self._bend_cost = [_BEND] * count
@@ -60,8 +64,10 @@ class Maze:
         for number, room in enumerate(rooms):
             for at in self._list_points(room):
                 self._room[at] = number
+        solid = list(walls)
+        self._walls = {at for wall in solid for at in self._list_points(wall)}
+        self._near = {at for wall in solid for at in self._list_outline(_grow(wall, 1)) if 0 <= at < count}
         self.add_rims(rooms)
-        self._walls = {at for wall in walls for at in self._list_points(wall)}
         self._walls |= self._list_outline(Rect(0, 0, width - 1, height - 1))
 
     def _list_points(self, box: Rect) -> Iterable[int]:
@@ -73,21 +79,25 @@ class Maze:
 
     def add_rims(self, boxes: Iterable[Rect]) -> None:
         """Mark the outlines of boxes: lines may cross them, and should not run along them."""
-        for at in {at for box in boxes for at in self._list_outline(box)}:
-            self._rims.add(at)
+        for box in boxes:
+            self._rims |= self._list_outline(box)
+            self._near |= self._list_outline(_grow(box, 1)) | self._list_outline(_grow(box, -1))
+        for at in self._rims | self._near:
             self._weigh(at)
 
     def add(self, line: int, path: Sequence[Point]) -> None:
         """Mark the way of a line, by number, as taken."""
-        for at, axis in self._list_steps(path):
+        steps = self._list_steps(path)
+        for at, axis in steps:
             self._taken[axis].setdefault(at, set()).add(line)
-            self._weigh(at)
+        self._weigh_along(steps, 1)
 
     def remove(self, line: int, path: Sequence[Point]) -> None:
         """Unmark the way of a line."""
-        for at, axis in self._list_steps(path):
+        steps = self._list_steps(path)
+        for at, axis in steps:
             self._taken[axis][at].discard(line)
-            self._weigh(at)
+        self._weigh_along(steps, -1)
 
     def meets_another(self, line: int, path: Sequence[Point]) -> bool:
         """Return whether a line, by number, crosses another one or runs on it."""
@@ -104,12 +114,25 @@ class Maze:
     def _find_lines(self, at: int) -> set[int]:
         return self._taken[0].get(at, set()) | self._taken[1].get(at, set())
 
+    def _weigh_along(self, steps: Sequence[tuple[int, int]], more: int) -> None:
+        """Count one line `more` (or less) that takes these steps, and set what others cost there and just beside it."""
+        for at in {at for at, _ in (*steps[:_HEADED], *steps[-_HEADED:])}:
+            self._heads[at] += more
+        for at, axis in steps:
+            self._weigh(at)
+            aside = (self._wide, 1)[axis]
+            for near in (at - aside, at + aside):
+                self._beside[axis][near] += more
+                self._weigh(near)
+
     def _weigh(self, at: int) -> None:
         """Set what it costs to step on a point, and to bend there."""
-        rim = _RIM if at in self._rims else 0.0
+        rim = _RIM if at in self._rims else _NEAR if at in self._near else 0.0
         taken = [bool(lines.get(at)) for lines in self._taken]
+        cross = _CROSS + _HEAD * bool(self._heads[at])
         for axis in (0, 1):
-            self._step_cost[axis][at] = 1.0 + rim + _SHARE * taken[axis] + _CROSS * taken[1 - axis]
+            beside = _BESIDE * bool(self._beside[axis][at])
+            self._step_cost[axis][at] = 1.0 + rim + beside + _SHARE * taken[axis] + cross * taken[1 - axis]
         self._bend_cost[at] = _BEND + _SHARE * any(taken)
 
     def _list_steps(self, path: Sequence[Point]) -> list[tuple[int, int]]:
@@ -227,6 +250,10 @@ class Maze:
             first, state = state, came[state]
         points.append(entries[first][1].at)
         return drop_middles(points[::-1])
+
+
+def _grow(box: Rect, by: int) -> Rect:
+    return Rect(box.left - by, box.top - by, box.right + by, box.bottom + by)
 
 
 def drop_middles(points: Sequence[Point]) -> list[Point]:

@@ -15,9 +15,9 @@ from viz.heading import write_heading
 from viz.labels import enlarge_small, label, small
 from viz.packing.grid import snap
 from viz.packing.parts import NOWHERE, Device, Parts, Wire
-from viz.style import SCREEN, Style
+from viz.style import Style
 
-NO_DEVICE = small("on no device", SCREEN.faint_ink)  # the title of what is around nodes without a group
+NO_DEVICE = "on no device"  # the title of what is around nodes without a group
 _INCH = 72
 _LEGEND_TITLE = 14.0  # points
 _WIDTHS = range(180, 1441, 60)  # points: headings are measured that are to fit these
@@ -44,7 +44,7 @@ def measure_parts(figure: Figure, style: Style, timeout_s: float) -> MeasuredPar
     headings = list(dict.fromkeys(tuple(write_heading(figure, style, width)) for width in reversed(_WIDTHS)))
     dot = to_dot(figure, style)
     end = dot.rindex("}")
-    extra = f'"no device" [shape=plain, label={label([NO_DEVICE], "left")}]\n'
+    extra = f'"no device" [shape=plain, label={label([small(NO_DEVICE, style.faint_ink)], "left")}]\n'
     extra += "".join(f'"heading {i}" [shape=plain, label={label(lines, "left")}]\n' for i, lines in enumerate(headings))
     text = (dot[:end] + enlarge_small(extra, style.smallest) + dot[end:]).replace("graph [", "graph [layout=osage, ", 1)
     objects = {one["name"]: one for one in json.loads(run_graphviz(text, "json", _INCH, timeout_s))["objects"]}

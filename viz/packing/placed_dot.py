@@ -122,8 +122,9 @@ class _Writer:
         if NOWHERE in self.found.devices:
             title = self._label_place(self._box(self.found.titles[NOWHERE]))
             with self.graph.subgraph(name="cluster of no device") as cluster:
+                ink = self.style.faint_ink
                 cluster.attr(
-                    label=label([NO_DEVICE], "left"), style="dashed", color=self.style.faint_ink,
+                    label=label([small(NO_DEVICE, ink)], "left"), style="dashed", color=ink,
                     **self._cluster_place(self.found.devices[NOWHERE]), **title,
                 )  # fmt: skip
 

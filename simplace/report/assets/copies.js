@@ -1,6 +1,8 @@
 "use strict";
 // What a step sends: collectives, and copies ranked by the decision that causes them, and by bytes.
 
+const FEW_ALIKE = 3; // decisions: from so many on, those alike are one entry
+
 class Copies {
   /** Show copies in a panel; `onFollow(nodes, title)` is told which nodes to mark in the graph. */
   constructor(panel, details, { onFollow }) {
@@ -15,6 +17,7 @@ class Copies {
     const crossing = all.filter((copy) => source[copy] !== target[copy]);
     const tensors = crossing.filter((copy) => slot[copy] !== CONTROL).sort((a, b) => size[b] - size[a] || a - b);
     if (program.isLarge) yield;
+    const alike = yield* this.#joinAlike();
     const { sent, collectives } = program.raw;
     this.panel.replaceChildren(
       make("h2", {}, "Copies and collectives"),
@@ -23,7 +26,7 @@ class Copies {
       ...(all.length ? [
         make("h3", {}, "Copies by the decision that causes them"),
         make("p", { class: "faint" }, "A copy is listed under the decision at one of its ends: a request or a missing kernel ranks before a default."),
-        ...this.#causes(),
+        ...this.#causes(alike),
       ] : []),
       ...(tensors.length ? [make("h3", {}, "Copies by bytes"), this.#table(tensors)] : []),
     );
@@ -58,24 +61,58 @@ class Copies {
     return make("button", { type: "button", class: "follow", title: "Mark its nodes in the graph and step through them", onclick: act }, "follow");
   }
 
-  #causes() {
+  /**
+   * Join, in steps, the decisions that differ by their devices and by the numbers in names alone, from three on as in
+   * figures; return lists of decisions, those that cost most first.
+   */
+  *#joinAlike() {
+    const { rule, at, size, copies, sentence, node } = this.program.raw.causes;
+    const found = new Map();
+    for (const i of node.keys()) {
+      const words = this.program.sentence(sentence[i]).map((part) => part.text ?? part).join("").replace(/\d+/g, "#");
+      const key = [rule[i], at[i], size[i], copies[i].length, words].join(" ");
+      if (!found.has(key)) found.set(key, []);
+      found.get(key).push(i);
+      if (this.program.isLarge && i % 500 === 499) yield;
+    }
+    const areJoined = (list) => list.length >= FEW_ALIKE && new Set(list.map((i) => this.program.device(node[i]))).size === list.length;
+    const sum = (list) => list.reduce((total, i) => total + size[i], 0);
+    return [...found.values()].flatMap((list) => (areJoined(list) ? [list] : list.map((i) => [i]))).sort((one, other) => sum(other) - sum(one) || one[0] - other[0]);
+  }
+
+  /** List decisions with what they cost; of those alike the first one stands for all, which it opens to. */
+  #causes(alike) {
     const { causes } = this.program.raw;
-    const largest = Math.max(1, ...causes.size);
-    const cause = (i) => {
-      const rule = this.program.page.rules[this.program.text(causes.rule[i])];
+    const sum = (list) => list.reduce((total, i) => total + causes.size[i], 0);
+    const largest = Math.max(1, ...alike.map(sum));
+    const entry = (list) => {
+      const [first] = list;
+      const rule = this.program.page.rules[this.program.text(causes.rule[first])];
+      const copies = list.flatMap((i) => causes.copies[i]);
+      const isOne = list.length === 1;
       const body = make("div");
       const element = make("details", { class: "cause" },
         make("summary", {},
-          make("span", { class: "size" }, this.#sum(causes.copies[i])),
-          badge(rule), " ", make("b", {}, `${plural(causes.copies[i].length, "copy")}: `),
-          ...this.details.spelled(this.program.sentence(causes.sentence[i])),
-          causes.at[i] ? make("span", { class: "faint" }, ` ${visible(this.program.text(causes.at[i]))}`) : "",
-          make("div", {}, bar100(causes.size[i] / largest))),
+          make("span", { class: "size" }, this.#sum(copies)),
+          badge(rule), " ", make("b", {}, `${plural(copies.length, "copy")}${isOne ? "" : `, ${causes.copies[first].length} for each of ${this.#nameEnds(list)}`}: `),
+          ...this.details.spelled(this.program.sentence(causes.sentence[first])),
+          isOne ? "" : make("span", { class: "faint" }, ` And ${list.length - 1} alike.`),
+          causes.at[first] ? make("span", { class: "faint" }, ` ${visible(this.program.text(causes.at[first]))}`) : "",
+          make("div", {}, bar100(sum(list) / largest))),
         body);
-      element.addEventListener("toggle", () => { if (!body.childElementCount) body.append(this.#table(causes.copies[i])); });
+      element.addEventListener("toggle", () => {
+        if (body.childElementCount) return;
+        body.append(...(isOne ? [this.#table(copies)] : list.map((i) => entry([i]))));
+      });
       return element;
     };
-    return this.#growing([...causes.node.keys()], cause, make("div"));
+    return this.#growing(alike, entry, make("div"));
+  }
+
+  /** Name the first and the last device of decisions. */
+  #nameEnds(list) {
+    const devices = list.map((i) => this.program.device(this.program.raw.causes.node[i])).sort((one, other) => one - other);
+    return [devices[0], devices.at(-1)].map((device) => this.program.deviceSign(device).label).join(" … ");
   }
 
   /** Spell the bytes of copies, with a plus where some are unknown. */

@@ -45,7 +45,7 @@ function followCopies(numbers) {
 }
 
 const details = new Details(byId("details"), { onClose: () => { graph.select(-1); graph.focus(); } });
-const graph = new GraphView(byId("graph"), new Minimap(byId("minimap")), {
+const graph = new GraphView(byId("graph"), new Minimap(byId("minimap"), byId("map")), {
   onSelect: (node) => { details.show(state.program, node); saySelected(node); },
   onCopies: followCopies,
   onCollective: ({ nodes, kind }) => search.mark(nodes, kind),
@@ -289,6 +289,7 @@ function listen() {
     const isTyping = event.target.matches("input, select, textarea");
     const hasModifier = event.ctrlKey || event.metaKey || event.altKey;
     if (event.key === "/" && !isTyping && !hasModifier) { event.preventDefault(); openTab("graph"); byId("search").focus(); }
+    if (event.key === "m" && !isTyping && !hasModifier) byId("map").click();
     if (event.key === "Escape" && !byId("details").hidden) details.close();
   });
 }

@@ -1,14 +1,20 @@
 "use strict";
 // A small map of the whole graph with a frame around what the screen shows; it is there where the screen shows a part
-// and has room for it.
+// and has room for it, unless it is put away.
 
 const MAP_WIDTH = 168;
 const MAP_HEIGHT = 112;
+const PUT_AWAY = "simplace-map-put-away"; // what the browser remembers it by
 
 class Minimap {
-  /** Draw into an `<svg>`; `onMove(dx, dy)` is told how far, in pixels of the screen, a press on the map moves. */
-  constructor(svg) {
-    this.svg = svg;
+  /** Draw into an `<svg>`; a checkbox says whether the map may be there, which the browser remembers. */
+  constructor(svg, checkbox) {
+    Object.assign(this, { svg, checkbox });
+    checkbox.checked = recall(PUT_AWAY) === null;
+    checkbox.addEventListener("change", () => {
+      remember(PUT_AWAY, checkbox.checked ? null : "yes");
+      if (this.graph) this.move(this.graph);
+    });
     const move = (event) => { if (event.buttons) this.#look(event); };
     svg.addEventListener("pointerdown", (event) => { svg.setPointerCapture(event.pointerId); this.#look(event); });
     svg.addEventListener("pointermove", move);
@@ -39,7 +45,7 @@ class Minimap {
     const [left, top] = [-at.x / at.scale, -at.y / at.scale];
     const [right, bottom] = [left + screen.width / at.scale, top + screen.height / at.scale];
     const isLow = screen.height < 2 * MAP_HEIGHT;
-    this.svg.toggleAttribute("hidden", isLow || (left <= 0 && top <= 0 && right >= size.width && bottom >= size.height));
+    this.svg.toggleAttribute("hidden", !this.checkbox.checked || isLow || (left <= 0 && top <= 0 && right >= size.width && bottom >= size.height));
     const clip = (value, most) => Math.min(Math.max(value, 0), most) * this.scale;
     const [x, y] = [clip(left, size.width), clip(top, size.height)];
     const [width, height] = [clip(right, size.width) - x, clip(bottom, size.height) - y];
@@ -54,5 +60,25 @@ class Minimap {
     graph.moveBy(
       screen.width / 2 - ((event.clientX - box.left) / this.scale) * at.scale - at.x,
       screen.height / 2 - ((event.clientY - box.top) / this.scale) * at.scale - at.y);
+  }
+}
+
+/** Return what the browser remembers by a key, null for nothing: also where it keeps nothing for this page. */
+function recall(key) {
+  return withStorage((storage) => storage.getItem(key), null);
+}
+
+/** Let the browser remember a value, or forget it where it is null. */
+function remember(key, value) {
+  withStorage((storage) => (value === null ? storage.removeItem(key) : storage.setItem(key, value)), undefined);
+}
+
+/** Return what `act` returns of the browser's storage, `otherwise` where a page such as one in a notebook has none. */
+function withStorage(act, otherwise) {
+  try {
+    return act(localStorage);
+  } catch (error) {
+    if (!["SecurityError", "QuotaExceededError"].includes(error.name)) throw error;
+    return otherwise;
   }
 }

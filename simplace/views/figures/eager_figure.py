@@ -6,7 +6,6 @@ from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
-from simplace.compare.compare_placements import Agreement
 from simplace.devices.device_set import DeviceSet
 from simplace.errors import DrawingError
 from simplace.explain.sentences import short_request
@@ -22,6 +21,7 @@ from viz import Edge, Figure, Group, Node
 
 EAGER = "eager"  # the name of this figure
 _ELSEWHERE = "tensors from elsewhere"  # what functions, or NumPy through them, made
+_LISTED = 3  # devices that the title lists by name
 _CLEAR = 12  # lines of copies between boxes: more of them are drawn as one for each two devices
 
 _Copied = tuple[PlacedOp, EagerCopies]
@@ -70,8 +70,8 @@ def eager_figure(result: Result, limit: int = 40) -> Figure:
     outside = sorted({way.source for way in ways} - set(number.values()))
     used = {each.placement.device for each in eager.ops} | set(outside)
     figure = Figure(
-        title=f"{result.target} outside of functions",
-        caption=_caption(eager, result.eager_agreement, used),
+        title=_write_message(eager, [each for way in ways for each in way.copied]),
+        caption=_caption(result, eager, used),
         groups=tuple(_groups(eager, used)),
         nodes=(
             *(_node(str(i), box) for i, box in enumerate(boxes)),
@@ -198,8 +198,26 @@ def _groups(eager: PlacedEager, used: set[str]) -> list[Group]:
     return groups
 
 
-def _caption(eager: PlacedEager, agreement: Agreement | None, used: set[str]) -> str:
-    parts = [f"{quantities.format_count(len(eager.ops), 'eager op')}, run {eager.times:,} times"]
+def _write_message(eager: PlacedEager, copied: Sequence[_Copied]) -> str:
+    """Return the title: on which devices the ops run, and what is copied between them."""
+    used = {each.placement.device for each in eager.ops}
+    names = [device.short for device in eager.all_devices if device.name in used]
+    if len(names) < 2:
+        return f"All eager ops on {names[0]}" if names else "No eager op has a device"
+    where = f"{', '.join(names[:-1])} and {names[-1]}" if len(names) <= _LISTED else f"{len(names)} devices"
+    if not copied:
+        return f"Eager ops on {where}: nothing is copied"
+    size = quantities.format_total_bytes([copy.bytes for _, copy in copied])
+    return f"Eager ops on {where}: {quantities.format_count(_tensors(copied), 'copy')}, {size}"
+
+
+def _caption(result: Result, eager: PlacedEager, used: set[str]) -> str:
+    agreement = result.eager_agreement
+    parts = [
+        f"{result.target} outside of functions",
+        quantities.format_count(len(eager.ops), "eager op")
+        + (f", run {eager.times:,} times" if eager.times > len(eager.ops) else ""),
+    ]
     idle = [device.short for device in eager.all_devices if device.name not in used]
     if idle:
         parts.append(f"nothing runs on {', '.join(idle)}")
