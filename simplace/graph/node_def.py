@@ -28,10 +28,13 @@ class TensorInfo:
 
 @dataclass(frozen=True, slots=True)
 class FuncRef:
-    """Name a library function with the attributes it is instantiated with (AttrValue.func)."""
+    """Name a library function with the attributes it is instantiated with (AttrValue.func).
+
+    Its hash is that of the name: attributes are a mapping, and a hostile file has a function where a type belongs.
+    """
 
     name: str
-    attrs: Mapping[str, Any] = field(default_factory=lambda: MappingProxyType({}))
+    attrs: Mapping[str, Any] = field(default_factory=lambda: MappingProxyType({}), hash=False)
 
 
 # An attribute value: DataType | bytes | int | float | bool | Shape-wrapper | TensorInfo | FuncRef | tuple of these.
