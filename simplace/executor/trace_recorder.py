@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from functools import partial
-from math import prod
 
 from simplace.costs.cost_model import Tensor
 from simplace.costs.estimate import EstimatedGraph
@@ -13,7 +12,7 @@ from simplace.executor.bfc_allocator import round_up
 from simplace.executor.trace import PERMANENT, SCRATCH, MemoryChange, Span, Trace, Track, TrackKind
 from simplace.executor.variable_memory import Buffer, VariableMemory
 from simplace.graph.builder import CONTROL
-from simplace.graph.dtypes import DataType, data_type_size
+from simplace.graph.dtypes import DataType, count_tensor_bytes
 from simplace.graph.node_def import ShapeAttr
 from simplace.graph.op_kinds import MUST_COMPILE, RETVALS, VARIABLE_HANDLE, is_arg, is_merge
 
@@ -248,8 +247,7 @@ class TraceRecorder:
         shape, dtype = attrs.get("shape"), attrs.get("dtype")
         if part.op != VARIABLE_HANDLE or not isinstance(shape, ShapeAttr) or not isinstance(dtype, DataType):
             return 0
-        dims = shape.dims
-        return 0 if dims is None or min(dims, default=0) < 0 else prod(dims) * (data_type_size(dtype) or 0)
+        return count_tensor_bytes(dtype, shape.dims) or 0
 
     def _find_handle(self, node: int, slot: int) -> int:
         """Follow the first inputs back from an input to the handle of a variable; return the node where it is lost."""

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from enum import IntEnum
 from functools import cache
+from math import prod
 
 REF_OFFSET = 100  # types.proto: DT_X_REF = DT_X + 100
 
@@ -122,3 +124,15 @@ def parse_dtype(text: str) -> DataType:
 def data_type_size(dtype: int) -> int | None:
     """Return an element's size in bytes, or None where it varies (string, resource, variant)."""
     return _SIZES.get(base_type(dtype))
+
+
+def count_tensor_bytes(dtype: int, shape: Sequence[int] | None) -> int | None:
+    """Return a tensor's size in bytes, None where its type or shape leaves it open (-1: any size of a dimension).
+
+    >>> count_tensor_bytes(DataType.DT_FLOAT, (2, 3)), count_tensor_bytes(DataType.DT_FLOAT, (-1, 3))
+    (24, None)
+    """
+    element = data_type_size(dtype)
+    if shape is None or element is None or any(dim < 0 for dim in shape):
+        return None
+    return prod(shape) * element

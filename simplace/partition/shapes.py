@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from math import prod
-
 from simplace.graph import dtypes
 from simplace.graph.node_def import Shape, ShapeAttr, TensorInfo
 from simplace.graph.op_kinds import (
@@ -65,11 +63,7 @@ class TensorSizes:
         return found[slot]
 
     def _size(self, node: int, slot: int) -> int | None:
-        shape = self.shape(node, slot)
-        element = dtypes.data_type_size(self._placed.graph.out_types[node][slot])
-        if shape is None or element is None or any(dim < 0 for dim in shape):
-            return None
-        return prod(shape) * element
+        return dtypes.count_tensor_bytes(self._placed.graph.out_types[node][slot], self.shape(node, slot))
 
     def output_sizes(self, node: int) -> list[int | None]:
         """Return the bytes of each output whose type has a size."""

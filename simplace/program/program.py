@@ -4,11 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from math import prod
 from typing import Any, Literal
 
 from simplace.devices.device_name import DeviceName
-from simplace.graph.dtypes import data_type_size
+from simplace.graph.dtypes import count_tensor_bytes
 from simplace.graph.node_def import FunctionDef, GraphDef, Shape
 from simplace.graph.op_kinds import INTS_ON_DEVICE
 
@@ -58,10 +57,7 @@ class Resource:
         >>> Resource("v", "/GPU:0", "", True, 1, (2, 3)).size, Resource("v", "/GPU:0", "", True, 1, (-1, 3)).size
         (24, None)
         """
-        element = None if self.dtype is None else data_type_size(self.dtype)
-        if self.shape is None or element is None or any(dim < 0 for dim in self.shape):
-            return None
-        return prod(self.shape) * element
+        return None if self.dtype is None else count_tensor_bytes(self.dtype, self.shape)
 
 
 def read_resources(described: Iterable[Sequence[Any]]) -> dict[int, Resource]:

@@ -76,15 +76,13 @@ class Copies {
       if (this.program.isLarge && i % 500 === 499) yield;
     }
     const areJoined = (list) => list.length >= FEW_ALIKE && new Set(list.map((i) => this.program.device(node[i]))).size === list.length;
-    const sum = (list) => list.reduce((total, i) => total + size[i], 0);
-    return [...found.values()].flatMap((list) => (areJoined(list) ? [list] : list.map((i) => [i]))).sort((one, other) => sum(other) - sum(one) || one[0] - other[0]);
+    return [...found.values()].flatMap((list) => (areJoined(list) ? [list] : list.map((i) => [i]))).sort((one, other) => this.#sumBytes(other) - this.#sumBytes(one) || one[0] - other[0]);
   }
 
   /** List decisions with what they cost; of those alike the first one stands for all, which it opens to. */
   #causes(alike) {
     const { causes } = this.program.raw;
-    const sum = (list) => list.reduce((total, i) => total + causes.size[i], 0);
-    const largest = Math.max(1, ...alike.map(sum));
+    const largest = Math.max(1, ...alike.map((list) => this.#sumBytes(list)));
     const entry = (list) => {
       const [first] = list;
       const rule = this.program.page.rules[this.program.text(causes.rule[first])];
@@ -98,7 +96,7 @@ class Copies {
           ...this.details.spelled(this.program.sentence(causes.sentence[first])),
           isOne ? "" : make("span", { class: "faint" }, ` And ${list.length - 1} alike.`),
           causes.at[first] ? make("span", { class: "faint" }, ` ${visible(this.program.text(causes.at[first]))}`) : "",
-          make("div", {}, bar100(sum(list) / largest))),
+          make("div", {}, bar100(this.#sumBytes(list) / largest))),
         body);
       element.addEventListener("toggle", () => {
         if (body.childElementCount) return;
@@ -107,6 +105,10 @@ class Copies {
       return element;
     };
     return this.#growing(alike, entry, make("div"));
+  }
+
+  #sumBytes(list) {
+    return list.reduce((total, i) => total + this.program.raw.causes.size[i], 0);
   }
 
   /** Name the first and the last device of decisions. */
