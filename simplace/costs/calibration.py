@@ -3,6 +3,10 @@
 Nothing here looks at the graph that is measured. A step is a sum, so means are taken within a step, and the median over
 steps; what takes many times the median is left out of a mean, for there a thread had lost its core. Of single hand-offs
 the lower quartile counts, since what disturbs one only makes it longer.
+
+A machine is not always equally fast, so times are taken as they would be at one pace. Fetching a node's data from
+memory takes equally long at every pace: bookkeeping that took 1.9 times as long, since another machine computed on the
+same core, had 1.1 times the extra of a node's first run.
 """
 
 from __future__ import annotations
@@ -30,13 +34,27 @@ class Run(Protocol):
         ...
 
     @property
-    def start(self) -> int:
+    def start(self) -> float:
         """Return when the executor picked the node."""
         ...
 
     @property
-    def end(self) -> int:
+    def end(self) -> float:
         """Return when its outputs were propagated."""
+        ...
+
+
+class ProbeStep(Protocol):
+    """Record of one step of a probe: its nodes by start."""
+
+    @property
+    def runs(self) -> Sequence[Run]:
+        """Return when each node ran."""
+        ...
+
+    @property
+    def pace(self) -> float:
+        """Return how fast the machine was: nanoseconds of bookkeeping of a small node; 0 where that is unknown."""
         ...
 
 
@@ -51,21 +69,35 @@ class Sharing(NamedTuple):
     more: float
 
 
+class _ScaledRun(NamedTuple):
+    """Record of when a node would have held its thread at another pace."""
+
+    name: str
+    start: float
+    end: float
+
+
 Steps = Sequence[Sequence[Run]]
 
 
-def derive_overheads(probes: Mapping[str, Steps]) -> Overheads:
-    """Return the fixed times, in seconds, as a trace of `SOFTWARE_TRACE` shows them."""
-    small, first, code, of_small = _measure_small_nodes(probes["small"])
-    dead = max(0.0, _sum_gaps(probes["dead"]) - _sum_gaps(probes["alive"])) / _DEAD_NODES
-    dispatch, queue = _measure_dispatch(probes["wide"], _measure_gap(probes["after 64"]))
-    spin, spin_hand_off, parked = _hand_offs([steps for name, steps in probes.items() if "beside" in name])
+def derive_overheads(probes: Mapping[str, Sequence[ProbeStep]], pace: float = 0.0) -> Overheads:
+    """Return the fixed times, in seconds, as a trace of `SOFTWARE_TRACE` shows them on a machine of a pace.
+
+    `pace` is in nanoseconds, as that of the steps; 0 takes all times as they are.
+    """
+    small, first, code, of_small = _measure_small_nodes(probes["small"], pace)
+
+    def scale(name: str, first: float = first) -> Steps:
+        return [_scale_step(step, pace, first) for step in probes[name]]
+
+    dead = max(0.0, _sum_gaps(scale("dead")) - _sum_gaps(scale("alive"))) / _DEAD_NODES
+    dispatch, queue = _measure_dispatch(scale("wide"), _measure_gap(scale("after 64")))
+    spin, spin_hand_off, parked = _hand_offs([scale(name, first=0.0) for name in probes if "beside" in name])
     chains = [
-        (_measure_product(steps), _measure_gap(steps) - small - first)
-        for name, steps in probes.items()
-        if "after" in name
+        (_measure_product(steps), _measure_gap(steps) - small)
+        for steps in (scale(name) for name in probes if "after" in name)
     ]
-    sharing = [one for runs in probes["shared"] if (one := measure_sharing(runs)) is not None]
+    sharing = [one for runs in scale("shared", first=0.0) if (one := measure_sharing(runs)) is not None]
     _, hand_off, wake = parked[0] if parked else (0.0, 0.0, 0.0)
     return Overheads(
         op_s=small / 1e9,
@@ -85,6 +117,15 @@ def derive_overheads(probes: Mapping[str, Steps]) -> Overheads:
     )
 
 
+def _scale_step(step: ProbeStep, pace: float, first: float = 0.0) -> Sequence[Run]:
+    """Return the runs of a step on one thread at another pace, without what each node's first run adds to a gap."""
+    begin, factor = step.runs[0].start, pace / step.pace if pace and step.pace else 1.0
+    return [
+        _ScaledRun(run.name, *((time - begin - i * first) * factor for time in (run.start, run.end)))
+        for i, run in enumerate(step.runs)
+    ]
+
+
 def _measure_gap(steps: Steps) -> float:
     """Return the mean time between two nodes on one thread."""
     return median(
@@ -92,22 +133,26 @@ def _measure_gap(steps: Steps) -> float:
     )
 
 
-def _measure_small_nodes(steps: Steps) -> tuple[float, float, float, list[tuple[float, float]]]:
+def _measure_small_nodes(
+    steps: Sequence[ProbeStep], pace: float
+) -> tuple[float, float, float, list[tuple[float, float]]]:
     """Return the time between small nodes, and what comes to it.
 
     The extra of a node that is new in a step, that of one whose op type is new, too, and (length, extra) after short
-    and long nodes.
+    and long nodes. The former two do not depend on the pace.
     """
-    found = [_small_of_step(runs) for runs in steps]
-    short, first, code, length, of_long, more = (median(values) for values in zip(*found, strict=True))
+    as_they_are = [_small_of_step(step.runs) for step in steps]
+    first, code = (median(values) for values in list(zip(*as_they_are, strict=True))[1:3])
+    scaled = [_small_of_step(_scale_step(step, pace)) for step in steps]
+    short, _, _, length, of_long, more = (median(values) for values in zip(*scaled, strict=True))
     return short, max(0.0, first), max(0.0, code), [(length, 0.0), (of_long, more)]
 
 
 def _small_of_step(runs: Sequence[Run]) -> tuple[float, float, float, float, float, float]:
     seen, types = {runs[0].name}, {_get_type(runs[0].name)}
-    new_type: list[int] = []  # the time until a node
-    new_node: list[int] = []
-    again: list[tuple[int, int]] = []  # (how long the one before it ran, the time until a node)
+    new_type: list[float] = []  # the time until a node
+    new_node: list[float] = []
+    again: list[tuple[float, float]] = []  # (how long the one before it ran, the time until a node)
     for before, after in pairwise(runs):
         gap, op = after.start - before.end, _get_type(after.name)
         if after.name in seen:
@@ -161,8 +206,8 @@ def measure_sharing(runs: Sequence[Run]) -> Sharing | None:
     if not all(loops):
         return None
     begin, end = max(loop[0].start for loop in loops), min(loop[-1].end for loop in loops)
-    lengths: dict[bool, list[int]] = {True: [], False: []}  # whether both run
-    gaps: dict[bool, list[int]] = {True: [], False: []}
+    lengths: dict[bool, list[float]] = {True: [], False: []}  # whether both run
+    gaps: dict[bool, list[float]] = {True: [], False: []}
     for loop in loops:
         seen = {loop[0].name}
         for before, after in pairwise(loop):
@@ -184,14 +229,14 @@ def _sum_gaps(steps: Steps) -> float:
     return median(sum(after.start - before.end for before, after in pairwise(runs)) for runs in steps)
 
 
-def _average_without_outliers(times: Sequence[int]) -> float:
-    """Return the mean of what is not many times the median.
+def _average_without_outliers(times: Sequence[float]) -> float:
+    """Return the mean of what is not many times the median, whatever the sign.
 
-    >>> _average_without_outliers([1, 2, 3, 500])
-    2.0
+    >>> _average_without_outliers([1, 2, 3, 500]), _average_without_outliers([-1, 1, -3])
+    (2.0, -1.0)
     """
-    most = _LOST * median(times)
-    return fmean([time for time in times if time <= most])
+    most = _LOST * median(abs(time) for time in times)
+    return fmean(time for time in times if abs(time) <= most)
 
 
 def _take_lower_quartile(values: Sequence[float]) -> float:
@@ -227,7 +272,7 @@ def _hand_offs(probes: Sequence[Steps]) -> tuple[float, float, list[tuple[float,
     return spin, _take_lower_quartile([one[1] for one in spinning]) if spinning else 0.0, table
 
 
-def _of_step(runs: Sequence[Run]) -> list[tuple[int, int, int]]:
+def _of_step(runs: Sequence[Run]) -> list[tuple[float, float, float]]:
     """List (how long the other thread was idle, until it started, what that cost here) where a pair ran at once."""
     by_name, found = {run.name: run for run in runs}, []
     for round_ in range(1, sum(name.startswith("small") for name in by_name)):
@@ -239,7 +284,7 @@ def _of_step(runs: Sequence[Run]) -> list[tuple[int, int, int]]:
     return found
 
 
-def _find_threshold(below: Sequence[int], above: Sequence[int]) -> float:
+def _find_threshold(below: Sequence[float], above: Sequence[float]) -> float:
     """Return the length that separates two samples with the fewest errors, the smallest such length.
 
     >>> _find_threshold([1, 2, 3], [2, 5, 6])

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, fields
+from dataclasses import dataclass, fields, replace
 from itertools import pairwise
 from typing import Any, Literal, NamedTuple, Protocol
 
@@ -163,16 +163,17 @@ class Overheads:
         return interpolate_points(hand_offs, idle_s), interpolate_points(wakes, idle_s)
 
     def slower(self, factor: float) -> Overheads:
-        """Return the times on a machine that is slower by a factor.
+        """Return the times on a machine that is slower by a factor, whose memory takes as long.
 
-        >>> Overheads(op_s=2.0, after_s=((1.0, 0.5),)).slower(1.5).after_s
-        ((1.5, 0.75),)
+        >>> slower = Overheads(op_s=2.0, first_s=1.0, after_s=((1.0, 0.5),)).slower(1.5)
+        >>> slower.op_s, slower.first_s, slower.after_s
+        (3.0, 1.0, ((1.5, 0.75),))
         """
-        same = ("after_s", "parked_s", "contention")
+        same = ("first_s", "code_s", "after_s", "parked_s", "contention")
         times = {f.name: getattr(self, f.name) * factor for f in fields(self) if f.name not in same}
         after = tuple((length * factor, more * factor) for length, more in self.after_s)
         parked = tuple((idle, hand_off * factor, wake * factor) for idle, hand_off, wake in self.parked_s)
-        return Overheads(**times, after_s=after, parked_s=parked, contention=self.contention)
+        return replace(self, **times, after_s=after, parked_s=parked)
 
 
 def interpolate_points(points: Sequence[tuple[float, float]], at: float) -> float:

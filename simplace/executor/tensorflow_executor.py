@@ -220,7 +220,8 @@ class _TensorFlowSimulation:
         """Start a node on a worker; return whether it takes time."""
         node, now = activation.node, self.events.now
         runs = not activation.is_dead
-        work = self._contend(self.process_of[node], self._bookkeeping(node) if runs else self.dead_ns)
+        own, fetching = self._bookkeeping(node) if runs else (self.dead_ns, 0)
+        work = self._contend(self.process_of[node], own) + fetching
         intra_op_workers: list[int] = []
         if runs:
             intra_op_workers = self._take_intra_op_workers(node)
@@ -249,13 +250,14 @@ class _TensorFlowSimulation:
             self._run_shard(track, activation, share, span, part_done)
         return True
 
-    def _bookkeeping(self, node: int) -> int:
+    def _bookkeeping(self, node: int) -> tuple[int, int]:
+        """Return what the executor does for a node, and its wait for data and code, which no other thread prolongs."""
         if self.graph.nodes[node].role == "source":
-            return 0
+            return 0, 0
         if self.ran[node]:
-            return self.op_ns
+            return self.op_ns, 0
         is_new_code = self.graph.nodes[node].op not in self.types_ran
-        return self.op_ns + self.first_ns + (self.code_ns if is_new_code else 0)
+        return self.op_ns, self.first_ns + (self.code_ns if is_new_code else 0)
 
     def _contend(self, process: _Process, work: int) -> int:
         """Return how long bookkeeping takes while other threads of its process are busy, or are not."""

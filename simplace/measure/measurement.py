@@ -143,14 +143,14 @@ class Measured:
     `program` is the target's own graph for a file without placeholders, else that graph with constants and variables in
     the place of its inputs; `remarks` describe these. `targets` are the nodes that a step is run for: a session prunes
     what they do not need. `probes` are the steps of the small graphs that `calibration.derive_overheads` reads, by
-    name, {} where they were not asked for; times are as if the machine had always been at `pace`.
+    name, {} where they were not asked for. `pace` is the median of the steps' paces, 0 where there is none.
     """
 
     program: Program
     settings: tuple[Measurement, ...]
     targets: tuple[str, ...] = ()
     remarks: tuple[str, ...] = ()
-    probes: Mapping[str, tuple[tuple[NodeRun, ...], ...]] = field(default_factory=dict)
+    probes: Mapping[str, tuple[MeasuredStep, ...]] = field(default_factory=dict)
     pace: float = 0.0
 
 
@@ -221,21 +221,8 @@ def measure_target(target: str | Path, options: MeasureOptions, kind: type[M]) -
     )
     paces = [step.pace for setting in found for step in setting.steps if step.paces]
     pace = median(paces) if paces else 0.0
-    seen = {name: tuple(_at_pace(_read_step(step), pace) for step in own) for name, own in values["probes"].items()}
+    seen = {name: tuple(_read_step(step) for step in own) for name, own in values["probes"].items()}
     return kind(program, found, tuple(values["targets"]), tuple(values["remarks"]), seen, pace)
-
-
-def _at_pace(step: MeasuredStep, pace: float) -> tuple[NodeRun, ...]:
-    """Return the runs of a step with times scaled to another pace."""
-    begin, factor = step.runs[0].start, pace / step.pace
-
-    def stretched(time: int) -> int:
-        return begin + round((time - begin) * factor)
-
-    return tuple(
-        NodeRun(run.name, *map(stretched, (run.kernel_start, run.kernel_end, run.start, run.end, run.scheduled)))
-        for run in step.runs
-    )
 
 
 def _parse_measurable(target: str) -> Target:

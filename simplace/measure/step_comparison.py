@@ -74,7 +74,7 @@ def graph_that_ran(measured: Measured) -> PartitionedGraph:
 def fixed_times(measured: Measured) -> Overheads:
     """Return the executor's fixed times that go with the node times of a measurement, at its usual pace."""
     if measured.probes:
-        return derive_overheads(measured.probes)
+        return derive_overheads(measured.probes, measured.pace)
     gap = max((one.gap for one in measured.settings), default=0.0)
     return replace(make_roofline().overheads, op_s=gap, dead_s=gap, fork_s=0.0)
 

@@ -15,6 +15,16 @@ class Run:
     end: int
 
 
+@dataclass(frozen=True)
+class Step:
+    runs: list[Run]
+    pace: float = 0.0
+
+
+def steps(probes: dict[str, list[list[Run]]]) -> dict[str, list[Step]]:
+    return {name: [Step(runs) for runs in found] for name, found in probes.items()}
+
+
 def row(name: str, count: int, length: int, gap: int) -> list[Run]:
     return [Run(f"{name}{i}", i * (length + gap), i * (length + gap) + length) for i in range(count)]
 
@@ -68,7 +78,7 @@ def two_loops(hot: int, sharing: int, trips: int, contention: int = 1) -> list[R
 
 def test_each_fixed_time_is_read_off_its_probe() -> None:
     dead = row("switch", 13, 100, 2000)
-    found = derive_overheads({
+    found = derive_overheads(steps({
         "small": [looped(300, 600, 150, 400)] * 4,
         "shared": [two_loops(300, 80, 60)] * 4,
         "alive": [row("switch", 13, 100, 500)] * 4,
@@ -79,7 +89,7 @@ def test_each_fixed_time_is_read_off_its_probe() -> None:
         "beside 96": [beside(15_000, 25_000)] * 4,
         "beside 128": [beside(28_000, 25_000)] * 4,
         "beside 256": [beside(200_000, 25_000)] * 4,
-    })  # fmt: skip
+    }))  # fmt: skip
     assert found.op_s == pytest.approx(300e-9)
     assert found.first_s == pytest.approx(600e-9, rel=0.15)
     assert found.code_s == pytest.approx(400e-9)
@@ -102,6 +112,34 @@ def test_what_sharing_costs_is_told_from_cores_that_are_halves_of_one() -> None:
     assert measure_sharing(two_loops(300, 80, 10)) is None  # too few gaps to tell anything
 
 
+def test_fetching_data_from_memory_takes_as_long_at_every_pace() -> None:
+    slow, rest = 3, {
+        "shared": [two_loops(300, 80, 60)],
+        "alive": [row("switch", 13, 100, 300 + 600)],
+        "dead": [row("switch", 13, 100, 300 + 600)],
+        "wide": [wide(300 + 600 + 50, 200, 100)],
+        "after 64": [row("product", 24, 6000, 300 + 600 + 50)],
+        "beside 96": [beside(15_000, 25_000)],
+    }  # fmt: skip
+    at_slow_pace = {
+        "small": [looped(slow * 300, 600, 0)],
+        "dead": [row("switch", 13, slow * 100, slow * (300 + 1500) + 600)],
+        "wide": [wide(slow * (300 + 50) + 600, slow * 200, slow * 100)],
+        "after 256": [row("product", 24, slow * 200_000, slow * (300 + 500) + 600)],
+    }
+    probes: dict[str, list[Step]] = {name: [Step(runs[0], 290.0)] for name, runs in rest.items()}
+    probes |= {name: [Step(runs[0], slow * 290.0)] for name, runs in at_slow_pace.items()}
+    found = derive_overheads(probes, 290.0)
+    assert found.op_s == pytest.approx(300e-9)
+    assert found.first_s == pytest.approx(600e-9)
+    assert found.dead_s == pytest.approx(12 * 1500e-9 / 600)
+    assert (found.dispatch_s, found.queue_s) == pytest.approx((200e-9, 100e-9))
+    assert found.after_s[-1] == pytest.approx((200e-6, 500e-9))
+    slower = derive_overheads(probes, slow * 290.0)
+    assert (slower.op_s, slower.first_s, slower.dead_s) == pytest.approx((900e-9, 600e-9, 90e-9))
+    assert (slower.op_s, slower.first_s) == pytest.approx((found.slower(slow).op_s, found.slower(slow).first_s))
+
+
 def test_what_takes_many_times_the_median_is_left_out() -> None:
     disturbed = looped(300, 600, 150)
     late = [Run(run.name, run.start + 10**6, run.end + 10**6) for run in disturbed[-5:]]
@@ -114,7 +152,7 @@ def test_what_takes_many_times_the_median_is_left_out() -> None:
         "after 64": [row("product", 24, 6000, 700)],
         "beside 96": [beside(15_000, 25_000)],
     }
-    found = derive_overheads(probes)
+    found = derive_overheads(steps(probes))
     assert found.op_s == pytest.approx(300e-9)
     assert (found.shared_s, found.dead_s) == (0.0, 0.0)
 
@@ -140,7 +178,7 @@ def test_waking_a_thread_takes_longer_after_long_idleness() -> None:
         "beside 256": [woken(200_000, 20_000)] * 10,
         "beside 512": [woken(900_000, 40_000)] * 10,
     }
-    found = derive_overheads(probes)
+    found = derive_overheads(steps(probes))
     assert found.waking(0.0)[0] == pytest.approx(20e-6)
     assert found.waking(1.0)[0] == pytest.approx(40e-6)
     assert found.waking(0.0)[1] < found.waking(1.0)[1]

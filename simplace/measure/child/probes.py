@@ -123,13 +123,21 @@ def _build_two_loops() -> None:
 
 
 def _build_switches(dead: int) -> None:
-    """Build conditionals with a chain of dead nodes on the branches that are not taken."""
+    """Build conditionals with so many dead nodes on the branches that are not taken, as branches are lowered.
+
+    Constants there wait for the branch, by control edges; other ops take them. A Merge runs after its control inputs,
+    dead ones too: else most dead nodes would run after the last that is traced.
+    """
     taken, value = tf.constant(True), tf.constant(1.0)
     for round_ in range(_ROUNDS):
         no, yes = tf.raw_ops.Switch(data=value, pred=taken, name=f"switch{round_}")
-        for _ in range(dead):
-            no = tf.identity(no, name="dead")
-        value = tf.raw_ops.Merge(inputs=[yes, no], name=f"merge{round_}")[0]
+        last = pivot = tf.identity(no, name="pivot")
+        for _ in range(dead // 2):
+            with tf.control_dependencies([pivot.op]):
+                other = tf.constant(2.0, name="dead")
+            last = tf.raw_ops.AddV2(x=last, y=other, name="dead")
+        with tf.control_dependencies([last.op]):
+            value = tf.raw_ops.Merge(inputs=[yes, no], name=f"merge{round_}")[0]
 
 
 def _build_fan_out() -> None:
