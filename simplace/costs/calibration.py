@@ -44,11 +44,25 @@ class Run(Protocol):
         ...
 
 
+class LabelledRun(Run, Protocol):
+    """Record of a run with what the trace writes of it."""
+
+    @property
+    def label(self) -> int:
+        """Return how many bytes its label has, which the trace makes of its name and those of its inputs."""
+        ...
+
+    @property
+    def names(self) -> int:
+        """Count the long names in it: each is in memory of its own."""
+        ...
+
+
 class ProbeStep(Protocol):
     """Record of one step of a probe: its nodes by start."""
 
     @property
-    def runs(self) -> Sequence[Run]:
+    def runs(self) -> Sequence[LabelledRun]:
         """Return when each node ran."""
         ...
 
@@ -75,6 +89,26 @@ class _ScaledRun(NamedTuple):
     name: str
     start: float
     end: float
+    label: int
+    names: int
+
+
+class _SmallNodes(NamedTuple):
+    """Record of means of a step of small ops, in nanoseconds and bytes.
+
+    `again` is the time after a node that has run in the step, `first` what comes to it for a node that has not, and
+    `code` what comes to both if no other of its type has. The nodes that have run last `length`; the longer half of
+    them lasts `of_long`, and `more` comes after these. The ones have labels of `label` bytes, the others `names`.
+    """
+
+    again: float
+    first: float
+    code: float
+    length: float
+    of_long: float
+    more: float
+    label: float
+    names: float
 
 
 Steps = Sequence[Sequence[Run]]
@@ -85,24 +119,29 @@ def derive_overheads(probes: Mapping[str, Sequence[ProbeStep]], pace: float = 0.
 
     `pace` is in nanoseconds, as that of the steps; 0 takes all times as they are.
     """
-    small, first, code, of_small = _measure_small_nodes(probes["small"], pace)
+    small, long = (_measure_small_nodes(probes[name], pace) for name in ("small", "small, long names"))
+    label = max(0.0, long.again - small.again) / (long.label - small.label)
+    name = max(0.0, long.first - small.first) / (long.names - small.names)
 
-    def scale(name: str, first: float = first) -> Steps:
+    def scale(name: str, first: float = small.first) -> Steps:
         return [_scale_step(step, pace, first) for step in probes[name]]
 
     dead = max(0.0, _sum_gaps(scale("dead")) - _sum_gaps(scale("alive"))) / _DEAD_NODES
     dispatch, queue = _measure_dispatch(scale("wide"), _measure_gap(scale("after 64")))
     spin, spin_hand_off, parked = _hand_offs([scale(name, first=0.0) for name in probes if "beside" in name])
     chains = [
-        (_measure_product(steps), _measure_gap(steps) - small)
+        (_measure_product(steps), _measure_gap(steps) - small.again)
         for steps in (scale(name) for name in probes if "after" in name)
     ]
+    of_small = [(small.length, 0.0), (small.of_long, small.more)]
     sharing = [one for runs in scale("shared", first=0.0) if (one := measure_sharing(runs)) is not None]
     _, hand_off, wake = parked[0] if parked else (0.0, 0.0, 0.0)
     return Overheads(
-        op_s=small / 1e9,
-        first_s=first / 1e9,
-        code_s=code / 1e9,
+        op_s=(small.again - label * small.label) / 1e9,
+        first_s=max(0.0, small.first - name * small.names) / 1e9,
+        code_s=max(0.0, small.code) / 1e9,
+        label_s=label / 1e9,
+        name_s=name / 1e9,
         shared_s=median(one.more for one in sharing) / 1e9 if sharing else 0.0,
         contention=median(one.contention for one in sharing) if sharing else 1.0,
         hand_off_s=hand_off / 1e9,
@@ -117,11 +156,15 @@ def derive_overheads(probes: Mapping[str, Sequence[ProbeStep]], pace: float = 0.
     )
 
 
-def _scale_step(step: ProbeStep, pace: float, first: float = 0.0) -> Sequence[Run]:
+def _scale_step(step: ProbeStep, pace: float, first: float = 0.0) -> Sequence[LabelledRun]:
     """Return the runs of a step on one thread at another pace, without what each node's first run adds to a gap."""
     begin, factor = step.runs[0].start, pace / step.pace if pace and step.pace else 1.0
+
+    def scale(time: float, index: int) -> float:
+        return (time - begin - index * first) * factor
+
     return [
-        _ScaledRun(run.name, *((time - begin - i * first) * factor for time in (run.start, run.end)))
+        _ScaledRun(run.name, scale(run.start, i), scale(run.end, i), run.label, run.names)
         for i, run in enumerate(step.runs)
     ]
 
@@ -133,46 +176,45 @@ def _measure_gap(steps: Steps) -> float:
     )
 
 
-def _measure_small_nodes(
-    steps: Sequence[ProbeStep], pace: float
-) -> tuple[float, float, float, list[tuple[float, float]]]:
-    """Return the time between small nodes, and what comes to it.
-
-    The extra of a node that is new in a step, that of one whose op type is new, too, and (length, extra) after short
-    and long nodes. The former two do not depend on the pace.
-    """
+def _measure_small_nodes(steps: Sequence[ProbeStep], pace: float) -> _SmallNodes:
+    """Return the medians over steps; what a node adds that is new in a step does not depend on the pace."""
     as_they_are = [_small_of_step(step.runs) for step in steps]
-    first, code = (median(values) for values in list(zip(*as_they_are, strict=True))[1:3])
     scaled = [_small_of_step(_scale_step(step, pace)) for step in steps]
-    short, _, _, length, of_long, more = (median(values) for values in zip(*scaled, strict=True))
-    return short, max(0.0, first), max(0.0, code), [(length, 0.0), (of_long, more)]
+    found = (scale._replace(first=own.first, code=own.code) for own, scale in zip(as_they_are, scaled, strict=True))
+    return _SmallNodes(*(median(values) for values in zip(*found, strict=True)))
 
 
-def _small_of_step(runs: Sequence[Run]) -> tuple[float, float, float, float, float, float]:
+def _small_of_step(runs: Sequence[LabelledRun]) -> _SmallNodes:
     seen, types = {runs[0].name}, {_get_type(runs[0].name)}
     new_type: list[float] = []  # the time until a node
-    new_node: list[float] = []
-    again: list[tuple[float, float]] = []  # (how long the one before it ran, the time until a node)
+    new: list[tuple[float, int]] = []  # that, and the long names in the label before it
+    again: list[tuple[float, float, int]] = []  # (how long the one before it ran, the time until a node, the label)
     for before, after in pairwise(runs):
         gap, op = after.start - before.end, _get_type(after.name)
         if after.name in seen:
-            again.append((before.end - before.start, gap))
+            again.append((before.end - before.start, gap, before.label))
         elif op[:1].isupper():  # else what the loop brings with it, whose names tell no type
-            (new_node if op in types else new_type).append(gap)
+            if op in types:
+                new.append((gap, before.names))
+            else:
+                new_type.append(gap)
         seen.add(after.name)
         types.add(op)
     again.sort()
-    (lengths, gaps), (long_lengths, long_gaps) = (
+    (lengths, gaps, labels), (long_lengths, long_gaps, _) = (
         zip(*half, strict=True) for half in (again[: len(again) // 2], again[len(again) // 2 :])
     )
-    first = _average_without_outliers(new_node)
-    return (
-        _average_without_outliers(gaps),
-        first - _average_without_outliers([gap for _, gap in again]),
-        _average_without_outliers(new_type) - first,
-        median(lengths),
-        median(long_lengths),
-        _average_without_outliers(long_gaps) - _average_without_outliers(gaps),
+    first = _average_without_outliers([gap for gap, _ in new])
+    short = _average_without_outliers(gaps)
+    return _SmallNodes(
+        again=short,
+        first=first - _average_without_outliers([gap for _, gap, _ in again]),
+        code=_average_without_outliers(new_type) - first,
+        length=median(lengths),
+        of_long=median(long_lengths),
+        more=_average_without_outliers(long_gaps) - short,
+        label=fmean(labels),
+        names=fmean(names for _, names in new),
     )
 
 

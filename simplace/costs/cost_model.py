@@ -111,6 +111,8 @@ class Overheads:
     `op_s`: bookkeeping of an op on its thread. `dead_s`: the same for a node that is dead.
     `first_s`: what comes to `op_s` where a node runs for the first time in a step, so that its data are in no cache.
     `code_s`: what comes to both where no node of that op type has run in the step, so that its code is in none either.
+    `label_s`: what a trace takes for a byte of a node's label, `name_s` where the node runs for the first time in a
+    step, for each long name there (common_runtime/step_stats_collector.cc, NodeExecStatsWrapper::Done).
     `shared_s`: what comes after a node where another thread has ended one since this thread did: what the executor
     keeps of all its threads, under locks, has to move from the other core's caches.
     `contention`: how many times as long all of this takes while another thread of the process is busy; not seconds.
@@ -138,6 +140,8 @@ class Overheads:
     after_s: tuple[tuple[float, float], ...] = ()
     first_s: float = 0.0
     code_s: float = 0.0
+    label_s: float = 0.0
+    name_s: float = 0.0
     shared_s: float = 0.0
     contention: float = 1.0
     parked_s: tuple[tuple[float, float, float], ...] = ()
@@ -169,7 +173,7 @@ class Overheads:
         >>> slower.op_s, slower.first_s, slower.after_s
         (3.0, 1.0, ((1.5, 0.75),))
         """
-        same = ("first_s", "code_s", "after_s", "parked_s", "contention")
+        same = ("first_s", "code_s", "name_s", "after_s", "parked_s", "contention")
         times = {f.name: getattr(self, f.name) * factor for f in fields(self) if f.name not in same}
         after = tuple((length * factor, more * factor) for length, more in self.after_s)
         parked = tuple((idle, hand_off * factor, wake * factor) for idle, hand_off, wake in self.parked_s)

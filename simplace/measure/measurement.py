@@ -34,6 +34,8 @@ class NodeRun:
     start: int
     end: int
     scheduled: int = 0
+    label: int = 0
+    names: int = 0
 
 
 @dataclass(frozen=True)

@@ -6,6 +6,8 @@ An op whose kernel takes about 8000 cycles may be cheap or expensive: TensorFlow
 
 from __future__ import annotations
 
+from statistics import fmean
+
 from simplace.costs.cost_model import Overheads
 from simplace.costs.estimate import estimate_costs
 from simplace.costs.recorded_costs import RecordedCosts
@@ -34,10 +36,11 @@ def simulate_measured_step(
     """Simulate one traced step with its own node times, iteration by iteration, and the branches that it took."""
     # Kernels were measured as this setting runs them, so they are not divided again: any size above 1 says so.
     intra_op = max(2, measured.intra_op)
+    runs = _add_labels(step, fixed)
+    means = {name: fmean(found) for name, found in runs.items()}
     costs = RecordedCosts(
-        "this run", step.seconds, make_roofline(), intra_op, True, fixed=fixed, averages=_make_averages(step),
-        runs=step.seconds_of_runs,
-    )  # fmt: skip
+        "this run", means, make_roofline(), intra_op, True, fixed=fixed, averages=_make_averages(step), runs=runs
+    )
     options = StepOptions(inter_op=measured.inter_op, intra_op=1, cores=cores, warm=warm)
     flow = control_flow(graph, observed=observe_outcomes(graph, control_flow(graph), step.order))
     return execute_graph(estimate_costs(graph, costs), flow, options)
@@ -67,6 +70,16 @@ def list_traced_nodes(run: Execution, step: MeasuredStep) -> list[str]:
     sources = [name for name in step.order if name == "_SOURCE"]
     ran = [nodes[s.node].name for s in run.trace.spans if nodes[s.node].role == "op" and s.kind == "op"]
     return sources + [name for name in ran if name in traced]
+
+
+def _add_labels(step: MeasuredStep, fixed: Overheads) -> dict[str, tuple[float, ...]]:
+    """Map each node to the times of its runs, with that of the trace's label, which is made before others start."""
+    labels = {run.name: (run.label * fixed.label_s, run.names * fixed.name_s) for run in step.runs}
+    found = {}
+    for name, times in step.seconds_of_runs.items():
+        again, first = labels[name]
+        found[name] = tuple(time + again + (first if i == 0 else 0.0) for i, time in enumerate(times))
+    return found
 
 
 def _make_averages(step: MeasuredStep) -> dict[str, float]:

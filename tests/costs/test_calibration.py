@@ -13,6 +13,8 @@ class Run:
     name: str
     start: int
     end: int
+    label: int = 30
+    names: int = 0
 
 
 @dataclass(frozen=True)
@@ -22,7 +24,18 @@ class Step:
 
 
 def steps(probes: dict[str, list[list[Run]]]) -> dict[str, list[Step]]:
-    return {name: [Step(runs) for runs in found] for name, found in probes.items()}
+    found = {name: [Step(runs) for runs in found] for name, found in probes.items()}
+    return {"small, long names": [Step(named(probes["small"][0]))], **found}
+
+
+def named(runs: list[Run], byte: int = 0, name: int = 0) -> list[Run]:
+    """Give each node two long names and a label of 100 bytes more; they take time, the names before a first run."""
+    late, found, seen = 0, [], {runs[0].name}
+    for i, run in enumerate(runs):
+        late += 0 if i == 0 else 100 * byte + (0 if run.name in seen else 2 * name)
+        seen.add(run.name)
+        found.append(Run(run.name, run.start + late, run.end + late, run.label + 100, 2))
+    return found
 
 
 def row(name: str, count: int, length: int, gap: int) -> list[Run]:
@@ -80,6 +93,7 @@ def test_each_fixed_time_is_read_off_its_probe() -> None:
     dead = row("switch", 13, 100, 2000)
     found = derive_overheads(steps({
         "small": [looped(300, 600, 150, 400)] * 4,
+        "small, long names": [named(looped(300, 600, 150, 400), byte=1, name=70)] * 4,
         "shared": [two_loops(300, 80, 60)] * 4,
         "alive": [row("switch", 13, 100, 500)] * 4,
         "dead": [dead] * 4,
@@ -90,7 +104,8 @@ def test_each_fixed_time_is_read_off_its_probe() -> None:
         "beside 128": [beside(28_000, 25_000)] * 4,
         "beside 256": [beside(200_000, 25_000)] * 4,
     }))  # fmt: skip
-    assert found.op_s == pytest.approx(300e-9)
+    assert found.op_s == pytest.approx(270e-9)  # without a label of 30 bytes
+    assert (found.label_s, found.name_s) == pytest.approx((1e-9, 70e-9))
     assert found.first_s == pytest.approx(600e-9, rel=0.15)
     assert found.code_s == pytest.approx(400e-9)
     assert found.shared_s == pytest.approx(80e-9, rel=0.05)
@@ -129,15 +144,18 @@ def test_fetching_data_from_memory_takes_as_long_at_every_pace() -> None:
     }
     probes: dict[str, list[Step]] = {name: [Step(runs[0], 290.0)] for name, runs in rest.items()}
     probes |= {name: [Step(runs[0], slow * 290.0)] for name, runs in at_slow_pace.items()}
+    probes |= {"small, long names": [Step(named(at_slow_pace["small"][0], byte=slow, name=70), slow * 290.0)]}
     found = derive_overheads(probes, 290.0)
-    assert found.op_s == pytest.approx(300e-9)
+    assert found.op_s == pytest.approx(270e-9)
     assert found.first_s == pytest.approx(600e-9)
+    assert (found.label_s, found.name_s) == pytest.approx((1e-9, 70e-9))
     assert found.dead_s == pytest.approx(12 * 1500e-9 / 600)
     assert (found.dispatch_s, found.queue_s) == pytest.approx((200e-9, 100e-9))
     assert found.after_s[-1] == pytest.approx((200e-6, 500e-9))
     slower = derive_overheads(probes, slow * 290.0)
-    assert (slower.op_s, slower.first_s, slower.dead_s) == pytest.approx((900e-9, 600e-9, 90e-9))
-    assert (slower.op_s, slower.first_s) == pytest.approx((found.slower(slow).op_s, found.slower(slow).first_s))
+    assert (slower.op_s, slower.first_s, slower.dead_s) == pytest.approx((810e-9, 600e-9, 90e-9))
+    own = ("op_s", "first_s", "dead_s", "label_s", "name_s")
+    assert [getattr(slower, name) for name in own] == pytest.approx([getattr(found.slower(slow), name) for name in own])
 
 
 def test_what_takes_many_times_the_median_is_left_out() -> None:

@@ -23,18 +23,21 @@ _ROUNDS = 12
 _TRIPS, _TRIPS_OF_GAUGE = 24, 8
 _PLACES = 3
 _CELLS = 4  # in a row
+_LONG_NAME = "a_layer_within_a_branch/or_another_layer_of_a_model"  # a scope, as long as those of models are
 
 
 def run_probes(warm_up: int, count: int) -> dict[str, Any]:
     """Run every probe `count` times after `warm_up` others.
 
     Return by name the less disturbed half of its steps, in the layout of `steps.run_steps`. "small" is made several
-    times: what a node costs that is new in a step depends on where in memory its data happen to be.
+    times: what a node costs that is new in a step depends on where in memory its data happen to be. A trace has a label
+    of each node, with its name and those of its inputs: "small, long names" tells what these cost.
     """
     one: dict[str, Callable[[], None]] = {
         "small": _build_small_ops, "alive": partial(_build_switches, 0), "dead": partial(_build_switches, 50),
         "wide": _build_fan_out,
     }  # fmt: skip
+    one["small, long names"] = partial(_build_small_ops, _LONG_NAME)
     one |= {f"after {side}": partial(_build_chain, side) for side in _SIDES_AFTER}
     two: dict[str, Callable[[], None]] = {f"beside {side}": partial(_build_pairs, side) for side in _SIDES_BESIDE}
     two["shared"] = _build_two_loops
@@ -42,8 +45,14 @@ def run_probes(warm_up: int, count: int) -> dict[str, Any]:
     found = {
         name: _trace_steps(build, inter_op, warm_up, count) for kind, inter_op in kinds for name, build in kind.items()
     }
-    again = (_trace_steps(_build_small_ops, 1, warm_up, count) for _ in range(_PLACES - 1))
-    return found | {"small": [*found["small"], *chain.from_iterable(again)]}
+    small = [name for name in one if name.startswith("small")]
+    return found | {
+        name: [
+            *found[name],
+            *chain.from_iterable(_trace_steps(one[name], 1, warm_up, count) for _ in range(_PLACES - 1)),
+        ]
+        for name in small
+    }
 
 
 def build_gauges() -> tuple[Runnable, Runnable]:
@@ -79,11 +88,16 @@ def _build_loop(trips: int) -> None:
     tf.while_loop(lambda i, *_: i < trips, lambda i, *values: (i + 1, *(tf.identity(v) for v in values)), first)
 
 
-def _build_small_ops() -> None:
+def _build_small_ops(scope: str = "") -> None:
     """Build small ops of many kinds, as cells of networks are: some cells in a row, then one in a loop.
 
-    What an op is called begins with its type, so that a step's first op of a type can be told.
+    What an op is called begins with its type, within a scope, so that a step's first op of a type can be told.
     """
+    with tf.name_scope(scope):
+        _build_cells()
+
+
+def _build_cells() -> None:
     ops = tf.raw_ops
     rows, flat = tf.constant([_TRIPS, _SMALL]), tf.constant([-1])
     weights, row, one = _make_matrix(_SMALL), tf.zeros([_SMALL]), tf.constant(1.0)

@@ -36,6 +36,7 @@ from simplace.oracle.child.tf_private import rewriter_config_pb2
 v1 = tf.compat.v1
 _THREADS, _POOL = Path("/proc/self/task"), "tf_Compute"
 _TRIES = 10
+_LONGEST_INLINE = 15  # bytes that std::string keeps without memory of its own (GNU's libstdc++)
 
 
 class _NodeTime(NamedTuple):
@@ -231,12 +232,20 @@ def _sum_core_waits() -> int:
 
 
 def _list_events(metadata: Any) -> list[list[Any]]:
-    """List [node, kernel start, kernel end, start, end, when scheduled] in nanoseconds, by start."""
+    """List by start [node, kernel start, kernel end, start, end, when scheduled, bytes of its label, long names there].
+
+    Times are in nanoseconds. A name is long if it lies outside of the record that has it.
+    """
     events = []
     for device in metadata.step_stats.dev_stats:
         for node in device.node_stats:
             start = node.all_start_nanos
             ends = (node.op_start_rel_nanos, node.op_end_rel_nanos, 0, node.all_end_rel_nanos)
-            events.append([node.node_name, *(start + one for one in ends), node.scheduled_nanos])
+            label = node.timeline_label
+            names = [node.node_name, *label.rpartition("(")[2].rstrip(")").split(", ")]
+            events.append([
+                node.node_name, *(start + one for one in ends), node.scheduled_nanos,
+                len(label), sum(len(name) > _LONGEST_INLINE for name in names),
+            ])  # fmt: skip
     events.sort(key=lambda event: event[3])
     return events
