@@ -137,7 +137,8 @@ class EagerPlacer:
 def rewrite_by_grappler(placement: Placement, options: StepOptions) -> Rewritten:
     """Ask TensorFlow's Grappler to optimize a step's graph, and return it as TensorFlow partitions it then.
 
-    The GPUs are such as `options` name. A session that places what a run needs (place_pruned_graph) has it as it is.
+    The GPUs are such as `options` name. A session that places what a run needs (place_pruned_graph) has it as it is,
+    and so has a program that turned Grappler off.
     Raises `ProgramError` where TensorFlow is not there.
     """
     from simplace.costs.grappler_devices import describe_devices
@@ -148,17 +149,18 @@ def rewrite_by_grappler(placement: Placement, options: StepOptions) -> Rewritten
     from simplace.partition.run_graph import prune_to_run
 
     placed = placement.placed
-    if placement.program.pruned_to is not None:
+    program = placement.program
+    if program.pruned_to is not None or not program.has_grappler:
         return rewrite_placed_graph(placed)  # TensorFlow: "Can't optimize a pruned graph"
     pruned = placed if options.run is None else prune_to_run(placed, options.run)
-    signatures = Signatures(placement.groups.support.table, placement.program.graph.library)
+    signatures = Signatures(placement.groups.support.table, program.graph.library)
     devices = describe_devices(placement.devices, options.gpu, options.cores)
-    function = signatures.library.get(placement.program.function or "")
+    function = signatures.library.get(program.function or "")
     effects = options.run.targets if options.run else () if function is None else function.control_ret.values()
     optimized = optimize_with_grappler(
         pruned,
         effects,
-        partial(optimize_graph_def, devices=devices),
+        partial(optimize_graph_def, devices=devices, rewriter=program.rewriter),
         lambda nodes: construct_finished(nodes, signatures),
     )
     rewritten = rewrite_placed_graph(optimized.placed)

@@ -28,6 +28,7 @@ def add(commands: Any) -> None:
     words.add_target(parser)
     words.add_gpu(parser)
     words.add_gpu_memory(parser)
+    words.add_grappler(parser)
     parser.add_argument("--batch", metavar="N", type=words.parse_positive, default=0,
                         help="the memory with this batch (default: the program's own)")  # fmt: skip
     figures.add_figure(parser, "the memory over time", ("memory",), has_boxes=False)
@@ -55,6 +56,7 @@ def _run_memory(options: argparse.Namespace) -> int:
         chosen: StepKeywords = {
             "gpu": options.gpu,
             "gpu_memory_fraction": options.gpu_memory_fraction,
+            "grappler": options.grappler,
             "limits": find_split_limits(placed, settings),
         }
         if options.batch:

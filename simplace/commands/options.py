@@ -91,6 +91,12 @@ def add_gpu_memory(parser: argparse.ArgumentParser) -> None:
                         help="per_process_gpu_memory_fraction (default: all but TensorFlow's reserve)")  # fmt: skip
 
 
+def add_grappler(parser: argparse.ArgumentParser) -> None:
+    """Add --grappler."""
+    parser.add_argument("--grappler", action="store_true", help="have TensorFlow's Grappler optimize the graph first, "
+                        "for the GPU of --gpu")  # fmt: skip
+
+
 def one_program(result: Placements, name: str | None) -> Placed:
     """Return the program called `name`, the largest where it is None."""
     return result.program(name) if name else result.largest()

@@ -63,8 +63,7 @@ def add(commands: Any) -> None:
     )
     parser.add_argument("--as-placed", action="store_true", help="simulate all ops that were placed; without this, "
                         "constants are folded and common subexpressions merged first, as TensorFlow does")  # fmt: skip
-    parser.add_argument("--grappler", action="store_true", help="have TensorFlow's Grappler optimize the graph first, "
-                        "for the GPU of --gpu")  # fmt: skip
+    words.add_grappler(parser)
     parser.add_argument("--batch", metavar="N", type=words.parse_whole, default=32, help="size of unknown first "
                         "dimensions (default: %(default)s)")  # fmt: skip
     parser.add_argument("--trips", metavar="LOOP=N", action="append", default=[], help="iterations of a while loop")

@@ -13,13 +13,17 @@ _TIMEOUT = 600.0  # seconds
 
 
 def optimize_graph_def(
-    graph: bytes, kept: Sequence[str], resources: Mapping[str, bytes], devices: Sequence[Mapping[str, object]]
+    graph: bytes,
+    kept: Sequence[str],
+    resources: Mapping[str, bytes],
+    devices: Sequence[Mapping[str, object]],
+    rewriter: bytes,
 ) -> bytes:
     """Return a serialized GraphDef as Grappler leaves it, with the shape of each output as "_output_shapes".
 
     `kept` names the nodes that must stay, `devices` have the fields of `DeviceProperties` and a name, `resources` has
-    the type and shape of the variables among the arguments, each as a serialized NodeDef of a VarHandleOp. Raises
-    `ProgramError` where TensorFlow is not there or fails.
+    the type and shape of the variables among the arguments, each as a serialized NodeDef of a VarHandleOp, `rewriter`
+    is a serialized RewriterConfig. Raises `ProgramError` where TensorFlow is not there or fails.
     """
     with scratch_folder() as folder:
         files = {name: Path(folder) / name for name in ("request.json", "graph.pb", "optimized.pb")}
@@ -30,6 +34,7 @@ def optimize_graph_def(
             "kept": list(kept),
             "resources": {name: made.hex() for name, made in resources.items()},
             "devices": list(devices),
+            "rewriter": rewriter.hex(),
         }
         files["request.json"].write_text(json.dumps(request), encoding="utf-8")
         ask_child(

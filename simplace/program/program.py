@@ -171,6 +171,8 @@ class Program:
     `pruned_to` is the one run whose part of the graph is placed (place_pruned_graph), None for the whole graph.
     `inlining` is what a session's options say of do_function_inlining. `is_single_threaded` tells that its executor is
     SINGLE_THREADED_EXECUTOR, which runs If, Case and While as they are.
+    `rewriter` is what the program, or the session, set of Grappler: a serialized RewriterConfig, b"" for nothing.
+    `has_grappler` is whether TensorFlow runs it at all.
     `resources` describes the resources among the arguments, by number, as far as they were seen; `datasets` has the
     numbers of the variants that hold a dataset.
     `given_shapes` are those of the arguments and elements of the first call that the graph leaves open: what follows
@@ -198,6 +200,8 @@ class Program:
     pruned_to: SessionRun | None = None
     inlining: bool = False
     is_single_threaded: bool = False
+    rewriter: bytes = b""
+    has_grappler: bool = True
     resources: Mapping[int, Resource] = field(default_factory=dict)
     datasets: frozenset[int] = frozenset()
     pins: tuple[Pin, ...] = ()

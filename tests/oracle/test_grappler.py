@@ -60,6 +60,13 @@ LOOP = """
 
     print(loop(tf.ones([4, 8]), tf.constant(3)).shape)
 """
+BIASED = """
+@tf.function
+def step(x, kernel):
+    return tf.reduce_sum(tf.nn.relu(tf.nn.bias_add(tf.nn.conv2d(x, kernel, 1, "SAME"), tf.ones([8]))))
+
+step(tf.ones([2, 8, 8, 3]), tf.ones([3, 3, 3, 8]))
+"""
 STATED = """
     import tensorflow as tf
 
@@ -175,6 +182,30 @@ def test_the_output_says_that_grappler_was_asked(images: simplace.Placements) ->
     assert "\noptimized by TensorFlow's Grappler: " in str(schedule)
     assert schedule.to_json()["grappler"]
     assert "Grappler" not in str(images.schedule("infer"))
+
+
+def test_options_that_the_program_sets_hold(tmp_path: Path) -> None:
+    def count(options: str) -> Counter[str]:
+        script = tmp_path / "model.py"
+        script.write_text(
+            f"import tensorflow as tf\ntf.config.optimizer.set_experimental_options({options})\n" + BIASED
+        )
+        return count_ops(simplace.place(str(script), "cpu:1,gpu:1"), "step", gpu="v100")
+
+    assert count("{}")["_FusedConv2D"] == 1
+    without = count("{'remapping': False}")
+    assert (without["_FusedConv2D"], without["Relu"], without["Transpose"]) == (0, 1, 1)
+    assert count("{'remapping': False, 'layout_optimizer': False}")["Transpose"] == 0
+    assert count("{'auto_mixed_precision': True}")["Cast"] > 0
+    assert count("{'disable_meta_optimizer': True}")["BiasAdd"] == 1
+
+
+def test_a_program_without_grappler_says_so(tmp_path: Path) -> None:
+    script = tmp_path / "model.py"
+    off = "config=tf.ConfigProto(graph_options=tf.GraphOptions(rewrite_options={'disable_meta_optimizer': True}))"
+    script.write_text(textwrap.dedent(SESSION).replace("tf.Session()", f"tf.Session({off})"))
+    schedule = simplace.place(str(script), "cpu:1").schedule(grappler=True)
+    assert "not optimized by TensorFlow's Grappler: the program turned it off" in str(schedule)
 
 
 def test_a_pruned_graph_is_not_optimized(tmp_path: Path) -> None:

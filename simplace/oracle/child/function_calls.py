@@ -350,6 +350,7 @@ class FunctionCalls:
             "refused": None if error is None else self._recorder.refusal(code_name(find_code(error)), error.message),
             "devices": self._describe_devices(kind, inputs),
             "handlers": find_handlers(self._lines),
+            **self._partitionings.describe_grappler(),
         }
 
     def _describe_devices(self, kind: _Kind, inputs: Sequence[Any]) -> list[dict[str, Any]]:

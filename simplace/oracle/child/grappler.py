@@ -31,13 +31,15 @@ def main(request_file: str, parent: str) -> None:
 
     graph = tf.compat.v1.GraphDef.FromString(Path(request["graph"]).read_bytes())
     resources = {name: bytes.fromhex(made) for name, made in request["resources"].items()}
-    optimized = optimize_graph(tf, graph, request["kept"], resources, request["devices"])
+    config = tf.compat.v1.ConfigProto()
+    config.graph_options.rewrite_options.ParseFromString(bytes.fromhex(request["rewriter"]))
+    optimized = optimize_graph(tf, graph, request["kept"], resources, request["devices"], config)
     set_shapes(tf, graph, optimized, resources)
     Path(request["optimized"]).write_bytes(optimized.SerializeToString())
 
 
 def optimize_graph(
-    tf: Any, graph: Any, kept: list[str], resources: Mapping[str, bytes], devices: list[dict[str, Any]]
+    tf: Any, graph: Any, kept: list[str], resources: Mapping[str, bytes], devices: list[dict[str, Any]], config: Any
 ) -> Any:
     """Return the GraphDef that Grappler's meta optimizer makes of one; nodes without effect on those kept go."""
     from simplace.oracle.child.tf_private import cluster, device_properties_pb2, tf_optimizer
@@ -52,7 +54,7 @@ def optimize_graph(
         )
         for each in devices
     ]
-    config, there = tf.compat.v1.ConfigProto(), cluster.Cluster(devices=named)
+    there = cluster.Cluster(devices=named)
     optimized = tf_optimizer.OptimizeGraph(config, meta, verbose=False, cluster=there)
     for i in reversed(range(len(optimized.node))):
         argument = arguments.get(optimized.node[i].name)

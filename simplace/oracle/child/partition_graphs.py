@@ -69,6 +69,16 @@ class PartitionGraphs:
 
         return set_without_grappler
 
+    def describe_grappler(self, session: Any = None) -> dict[str, Any]:
+        """Return what the program set of Grappler for functions, or for a session, and whether it is on."""
+        given = session._config if session is not None else context.context().config
+        rewriting = tf.compat.v1.ConfigProto.FromString(given.SerializeToString()).graph_options.rewrite_options
+        if self.wanted:
+            rewriting.disable_meta_optimizer = self._is_off if session is None else session._simplace_is_unoptimized
+        is_on = not rewriting.disable_meta_optimizer
+        rewriting.ClearField(_WITHOUT_GRAPPLER)
+        return {"rewriter": rewriting.SerializeToString(deterministic=True).hex(), "has_grappler": is_on}
+
     def without_grappler(self, session_config: Any, *, is_default: bool) -> bool:
         """Turn Grappler off in the configuration of a session, if subgraphs are wanted at all.
 

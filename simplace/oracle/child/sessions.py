@@ -391,6 +391,7 @@ class SessionRuns:
             refused=None if error is None else self._recorder.refusal(code_name(error.error_code), str(error.message)),
             devices=self._devices(session),
             handlers=find_handlers(self._lines),
+            **self._partitionings.describe_grappler(session),
         )
         session._simplace_fed = {}
         shapes = {node: note[2] for node, note in notes.items()}

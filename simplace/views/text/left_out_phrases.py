@@ -30,6 +30,8 @@ def describe_grappler(schedule: Schedule) -> str:
     """Return that a step's graph is as Grappler makes it, where that was asked for, and how many ops it has."""
     if not schedule.execution.options.grappler:
         return ""
+    if not schedule.placement.program.has_grappler:
+        return "not optimized by TensorFlow's Grappler: the program turned it off"
     ids, names = schedule.placement.graph.ids, schedule.placed.graph.names
     made = sum(names[i] not in ids for i in schedule.placed.graph.op_ids)
     count = format_count(len(names) - 2, "op")
