@@ -14,12 +14,14 @@ from viz.marks import (
     NODE_MARKS,
     REQUESTED_MEANING,
     SHARE_MEANING,
+    VISIBLE,
+    line_width,
 )
 
 
 @dataclass(frozen=True, slots=True)
 class Sample:
-    """Show one mark: a node drawn like those of the figure, or a stretch of line of an edge kind."""
+    """Show one mark: a node drawn like those of the figure, or a stretch of line of an edge kind, `width` points."""
 
     meaning: str
     node: NodeKind = "op"
@@ -28,7 +30,7 @@ class Sample:
     changed: bool = False
     host_memory: bool = False
     edge: EdgeKind | None = None
-    thick: bool = False
+    width: float = 0.0
 
 
 # What a legend says where each line of it makes the drawing smaller.
@@ -80,15 +82,24 @@ def _flags(figure: Figure) -> list[Sample]:
 
 
 def _lines(figure: Figure, words: Mapping[str, str]) -> list[Sample]:
-    used = {edge.kind for edge in figure.edges}
-    shared = {edge.kind for edge in figure.edges if edge.share is not None}
-    samples = [
-        Sample(f"{words.get(mark.meaning, mark.meaning)} ({SHARE_MEANING})", edge=kind, thick=True)
-        if kind in shared
-        else Sample(words.get(mark.meaning, mark.meaning), edge=kind)
-        for kind, mark in EDGE_MARKS.items()
-        if kind in used
-    ]
-    if any(edge.count > 1 and edge.share is None for edge in figure.edges):
-        samples.append(Sample(COUNT_MEANING, edge="data", thick=True))
+    """Return a sample of each kind of line, as wide as its widest; what widths mean is said where they can be told."""
+    samples = []
+    counted: list[tuple[float, EdgeKind]] = []
+    for kind, mark in EDGE_MARKS.items():
+        edges = [edge for edge in figure.edges if edge.kind == kind]
+        if not edges:
+            continue
+        widths = [line_width(edge) for edge in edges]
+        differs, is_shared = (
+            round(max(widths) - min(widths), 2) >= VISIBLE,
+            any(edge.share is not None for edge in edges),
+        )
+        told = f" ({SHARE_MEANING})" if differs and is_shared else ""
+        width = max(widths) if is_shared else mark.width
+        samples.append(Sample(words.get(mark.meaning, mark.meaning) + told, edge=kind, width=width))
+        if differs and not is_shared:
+            counted.append((max(widths), kind))
+    if counted:
+        width, kind = max(counted, key=lambda one: one[0])
+        samples.append(Sample(COUNT_MEANING, edge=kind, width=width))
     return samples

@@ -124,7 +124,7 @@ def _line_sample(sample: Sample, style: Style) -> str:
     """Draw a stretch of line as the lower border of a table cell, for an edge needs two nodes."""
     assert sample.edge is not None, "only lines get here"
     mark = EDGE_MARKS[sample.edge]
-    border = 3 if sample.thick else round(mark.width)
+    border = round(sample.width)
     line = f'border="{border}" sides="b" style="{mark.style}" color="{mark.colour(style)}"'
     head = small("▶", mark.colour(style), 7) if mark.arrow != "none" else " "
     words = small(text(sample.meaning, len(sample.meaning)), style.ink)

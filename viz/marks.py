@@ -62,6 +62,7 @@ REQUESTED_MEANING = "requested another device"
 HOST_MEMORY_MEANING = "in host memory"
 COUNT_MEANING = "thicker: more tensors"
 SHARE_MEANING = "thicker: more bytes"
+VISIBLE = 0.6  # points: lines of one kind that differ by less look the same
 _THINNEST, _THICKEST = 1.2, 6.0  # points: lines whose width is given as a share
 
 

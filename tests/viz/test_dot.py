@@ -49,6 +49,18 @@ def test_legend_of_every_mark_names_them_in_order() -> None:
     ]
 
 
+def test_a_legend_says_thicker_only_where_lines_differ_to_the_eye() -> None:
+    def told(*edges: Edge) -> list[tuple[str, float]]:
+        samples = legend(Figure(nodes=(Node("a", "a"), Node("b", "b")), edges=edges))
+        return [(sample.meaning, sample.width) for sample in samples if sample.edge]
+
+    thin, thick = Edge("a", "b", "copy", share=0.1), Edge("a", "b", "copy", share=0.6)
+    assert told(thin, replace(thin, share=0.15)) == [("copy to another device", 1.92)]
+    assert told(thin, thick) == [("copy to another device (thicker: more bytes)", 4.08)]
+    assert told(Edge("a", "b"), Edge("a", "b", count=3)) == [("data", 0.9)]
+    assert told(Edge("a", "b"), Edge("a", "b", count=8)) == [("data", 0.9), ("thicker: more tensors", 1.8)]
+
+
 def test_a_brief_legend_has_the_same_marks_in_fewer_words() -> None:
     nodes = (Node("a", "a", kind="part"), Node("b", "b", kind="collective"))
     figure = Figure(nodes=nodes, edges=(Edge("a", "b", "copy"), Edge("a", "b", "collective"), Edge("a", "b", "data")))
