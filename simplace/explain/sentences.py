@@ -43,6 +43,16 @@ def state_conflict(placement: Placement) -> tuple[Sentence, ...]:
     return (*stated, *edges, _suggest_changes(words, found))
 
 
+def summarize_conflict(placement: Placement) -> str:
+    """Return in a line which constraints of a refused placement no device meets, "" where none is at fault."""
+    found = find_conflict(placement)
+    if found is None:
+        return ""
+    words = Words(placement)
+    told = ", ".join(_name_constraint(words, constraint) for constraint in found.constraints)
+    return f"{told}; they must share a device" if len(found.constraints) > 1 else told
+
+
 class Words:
     """Names of the nodes and devices of one placement; what many sentences need is looked up once."""
 
@@ -171,6 +181,20 @@ def _state_constraint(words: Words, constraint: Constraint) -> Sentence:
             f"has a kernel for {' and '.join(constraint.types) or 'no device type here'}{words.dtypes(constraint.node)}"
         )
     return join_sentence(words.node(constraint.node), f"{words.at(constraint.node)} {' and '.join(clauses)}.")
+
+
+def _name_constraint(words: Words, constraint: Constraint) -> str:
+    clauses = []
+    if constraint.device:
+        wanted = DeviceName.parse(constraint.device)
+        device = short_request(constraint.device if wanted is None else str(wanted)).removeprefix("/device:")
+        clauses.append(f"{'is on' if constraint.fixed else 'requests'} {device}")
+        if wanted is not None and not words.placement.devices.matching(wanted):
+            clauses[-1] += ", which is not there"
+    if set(constraint.types) != set(words.placement.groups.support.device_types):
+        kernels = f"kernels for {' and '.join(constraint.types)} only" if constraint.types else "no kernel here"
+        clauses.append(f"has {kernels}")
+    return str(join_sentence(words.name(constraint.node), f" {' and '.join(clauses)}"))
 
 
 def _suggest_changes(words: Words, found: Conflict) -> Sentence:

@@ -1,7 +1,7 @@
 """The smallest clash behind a refusal, in data and in words."""
 
 from simplace.explain.conflict import find_conflict
-from simplace.explain.sentences import state_conflict
+from simplace.explain.sentences import state_conflict, summarize_conflict
 from simplace.program.program import NodeNotes
 from tests.worlds import constant, node, place
 
@@ -16,7 +16,8 @@ def names(placement):
 
 
 def test_a_placed_graph_has_no_conflict():
-    assert find_conflict(place(constant("a", (2,)))) is None
+    placement = place(constant("a", (2,)))
+    assert (find_conflict(placement), summarize_conflict(placement)) == (None, "")
 
 
 def test_one_node_that_asks_for_what_is_not_there():
@@ -25,6 +26,12 @@ def test_one_node_that_asks_for_what_is_not_there():
         "a (Const) requests /GPU:7.",
         "To fix it: request another device for a, or none; or turn soft placement on.",
     )
+    assert summarize_conflict(placement) == "a requests GPU:7, which is not there"
+
+
+def test_one_node_without_a_kernel_where_it_must_be():
+    placement = place(constant("a", (2,)), node("text", "AsString", "a", device="/GPU:0"), soft=False)
+    assert summarize_conflict(placement) == "text requests GPU:0 and has kernels for CPU only"
 
 
 def test_two_nodes_of_a_long_chain():
@@ -44,6 +51,7 @@ def test_two_nodes_of_a_long_chain():
         "last (Neg) at model.py:7 requests /GPU:1 (by the line model.py:6).",
         "a (Const) requests /CPU:0.",
     )
+    assert summarize_conflict(placement) == "last requests GPU:1, a requests CPU:0; they must share a device"
     assert len(lines) == 2 + 10 + 1, "two wishes, the ten joins between them, one remedy"
 
 

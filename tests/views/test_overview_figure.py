@@ -230,3 +230,4 @@ def test_a_graph_that_is_refused_is_drawn_as_by_the_placement_figure() -> None:
     placement = place(constant("a", (4,)), node("b", "Neg", "a", device="/gpu:7"), soft=False)
     assert placement.refusal is not None
     assert draw(placement) == replace(placement_figure(Placed(placement)), arrangement="rows")
+    assert draw(placement).title == "TensorFlow refuses world: b requests GPU:7, which is not there"

@@ -62,7 +62,10 @@ def test_order_alone_is_sent_for_a_control_edge() -> None:
 
 def test_a_refused_graph_has_no_subgraphs() -> None:
     lines = [constant("c", (2,), "/cpu:0"), node("bad", "Relu", "c", device="/gpu:7")]
-    assert partition_figure(Placed(place(*lines, soft=False))).title == "TensorFlow refuses world"
+    assert (
+        partition_figure(Placed(place(*lines, soft=False))).title
+        == "TensorFlow refuses world: bad requests GPU:7, which is not there"
+    )
 
 
 @pytest.mark.parametrize("gpus", [2, 8, 64])

@@ -13,7 +13,6 @@ from simplace.placement.placement import Placement
 from simplace.result import Placed
 from simplace.views.figures.alike_devices import figure_boxes
 from simplace.views.figures.captions import describe_placement
-from simplace.views.figures.overview_title import write_message
 from simplace.views.figures.placement_figure import arrange_in_rows, draw_devices, draw_nodes, number_devices
 from simplace.views.text import quantities
 from simplace.views.text.tables import shorten_device
@@ -148,7 +147,7 @@ def _write_title(placed: Placed, families: list[_Family], kinds: set[str]) -> st
         said = f"{largest} must share a device, {device}"
     if len(kinds) == 1:
         said += f", tied by a {' or '.join(kinds)} each"
-    return said if placement.refusal is None else f"{write_message(placed)}: {said}"
+    return said if placement.refusal is None else f"TensorFlow refuses {placed.title}: {said}"
 
 
 def _write_caption(placed: Placed, families: list[_Family], shown: list[_Family]) -> str:

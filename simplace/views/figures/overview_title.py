@@ -7,6 +7,7 @@ from collections.abc import Mapping, Sequence
 from functools import lru_cache
 from itertools import combinations
 
+from simplace.explain.sentences import summarize_conflict
 from simplace.graph.dtypes import DataType
 from simplace.graph.op_kinds import DATAFLOW_ONLY, is_write
 from simplace.program.known_names import strip_number
@@ -31,7 +32,7 @@ def write_message(placed: Placed) -> str:
     """Return what a figure says: on which devices a step runs, how it is split over them, and what it sends."""
     placement = placed.placement
     if placement.refusal is not None:
-        return f"TensorFlow refuses {placed.title}"
+        return ": ".join(filter(None, (f"TensorFlow refuses {placed.title}", summarize_conflict(placement))))
     drawn = BoxPaths.of(placement)
     graph, parts = drawn.graph, drawn.parts
     counts = Counter(decision.device for decision in placement.decisions.values())

@@ -204,7 +204,8 @@ def write_caption(placed: Placed, alike: Alike, hidden: tuple[int, int], undrawn
     placement, drawn = placed.placement, len(alike.boxes)
     count = len(placement.decisions)
     if placement.refusal is not None:
-        said = f"TensorFlow refuses this graph ({placement.refusal.code})"
+        error = "" if placement.refusal.ends else f": {placement.refusal.message.splitlines()[0]}"
+        said = f"TensorFlow refuses this graph ({placement.refusal.code}){error}"
         return f"{said} · {quantities.format_count(count, 'node')} placed before that" if count else said
     called = f" called on {placement.default.short}" if placement.default else ""
     parts = [
