@@ -320,6 +320,37 @@ def test_a_wrong_argument_is_rejected_and_no_refusal(tmp_path: Path) -> None:
     assert {placed.agreement.refusals for placed in result if placed.agreement} == {("", "")}
 
 
+def test_what_a_program_starts_has_the_user_s_environment(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("CUDA_VISIBLE_DEVICES", "1")
+    text = """\
+    import multiprocessing, os, subprocess, sys
+
+    SEEN = "CUDA_VISIBLE_DEVICES", "ADDED", "TF_CPP_VMODULE", "TF_DUMP_GRAPH_PREFIX", "SIMPLACE_GPU_COUNT"
+    WANTED = ("1", "here", None, None, None)
+    TOLD = f"import os; print(tuple(map(os.environ.get, {SEEN})))"
+
+    def tell(queue):
+        queue.put(tuple(map(os.environ.get, SEEN)))
+
+    if __name__ == "__main__":
+        os.environ["ADDED"] = "here"
+        assert subprocess.check_output([sys.executable, "-c", TOLD], text=True) == f"{WANTED}\\n"
+        assert os.popen(f'{sys.executable} -c "{TOLD}"').read() == f"{WANTED}\\n"
+        ended = os.system("test -z $TF_CPP_VMODULE && test $ADDED = here && exit 3")
+        assert os.waitstatus_to_exitcode(ended) == 3
+        assert os.spawnl(os.P_WAIT, "/bin/sh", "sh", "-c", "test -z $TF_CPP_VMODULE && exit 4") == 4
+        assert subprocess.run(["env"], env={"ONLY": "this"}, stdout=subprocess.PIPE).stdout == b"ONLY=this\\n"
+        processes = multiprocessing.get_context("spawn")
+        queue = processes.Queue()
+        process = processes.Process(target=tell, args=(queue,))
+        process.start()
+        assert queue.get(timeout=60) == WANTED
+        process.join()
+        tf.constant(1) + 1
+    """
+    checked(tmp_path, text)
+
+
 def test_what_a_program_sees_of_its_surroundings(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("CUDA_VISIBLE_DEVICES", "1")
     monkeypatch.setenv("TF_CPP_MIN_LOG_LEVEL", "2")

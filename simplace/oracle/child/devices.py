@@ -39,8 +39,8 @@ def computes_nothing(error: Any) -> bool:
 
 def prepare_devices(machine: Machine, plugin: str) -> None:
     """Load the plugin and configure devices and logging, before TensorFlow's context exists."""
-    os.environ[_COUNT] = str(machine.gpus)
-    os.environ[_MEMORY] = str(machine.gpu_memory)
+    os.putenv(_COUNT, str(machine.gpus))  # for the plugin, where the program does not see it
+    os.putenv(_MEMORY, str(machine.gpu_memory))
     if plugin:
         load_library.load_pluggable_device_library(plugin)
         share_emulated_memory()

@@ -48,7 +48,7 @@ from simplace.oracle.child.run_parts import RunParts
 from simplace.oracle.child.sessions import SessionRuns
 from simplace.oracle.child.source_lines import SourceLines
 from simplace.oracle.child.unexecuted import UnexecutedCalls
-from simplace.oracle.child.users_environment import show_users_environment
+from simplace.oracle.child.users_environment import pass_on_users_environment, show_users_environment
 from simplace.oracle.child.warning_lines import skip_own_frames
 from simplace.oracle.child.xla_functions import AutomaticJit, ignore_jit
 from simplace.oracle.protocol import Request
@@ -72,6 +72,7 @@ def run_request(request: Request) -> int:
     if request.machine.has_gpus and not tf.sysconfig.get_build_info().get("is_cuda_build"):
         recorder.remark("This build of TensorFlow has no GPU kernels: it may place ops differently than a GPU build.")
     if request.mode == "script":
+        pass_on_users_environment()
         skip_own_frames()
         patches.report_own_errors(lambda error: script.report_own_error(error, recorder))
     lines = SourceLines(request.target)
