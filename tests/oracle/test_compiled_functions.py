@@ -52,6 +52,27 @@ def test_what_is_compiled_is_on_the_device_of_its_call(write) -> None:
     assert result.largest().name == "outer"
 
 
+def test_a_program_that_asks_for_the_form_that_xla_makes(write) -> None:
+    write("""\
+        import tensorflow as tf
+        v = tf.Variable([1.0, 2.0])
+        @tf.function(jit_compile=True)
+        def f(x):
+            return tf.reduce_sum(x * v)
+        x = tf.constant([3.0, 4.0]) * 1.0
+        text = f.experimental_get_compiler_ir(x)(stage="hlo")
+        assert text.startswith("HloModule") and "multiply" in text
+        assert f.experimental_get_compiler_ir(tf.TensorSpec([2]))() == text
+        assert "multiply" in f.experimental_get_compiler_ir(x)(stage="optimized_hlo")
+        assert float(f(x)) == 11.0 and v.numpy().tolist() == [1.0, 2.0]
+    """)
+    result = simplace.check("model.py", "cpu:1,gpu:1")
+    assert result.failure is None
+    assert result.agrees
+    (remark,) = [each for each in result.remarks if "experimental_get_compiler_ir" in each]
+    assert remark.startswith("experimental_get_compiler_ir(stage='optimized_hlo') returns what XLA makes for the CPU")
+
+
 def test_without_jit_tensorflow_places_the_ops(write) -> None:
     write(COMPILED)
     result = simplace.check("model.py", "cpu:1,gpu:1", jit=False)

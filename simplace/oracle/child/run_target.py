@@ -26,6 +26,7 @@ from simplace.oracle.child import (
 from simplace.oracle.child.boundary import is_own
 from simplace.oracle.child.call_limit import CallLimit, Stopped
 from simplace.oracle.child.clusters import Clusters
+from simplace.oracle.child.compiler_ir import compile_for_host
 from simplace.oracle.child.context_devices import ContextDevices
 from simplace.oracle.child.custom_devices import CustomDevices
 from simplace.oracle.child.dataset_feeds import DatasetFeeds
@@ -107,6 +108,8 @@ def run_request(request: Request) -> int:
     functions.watch()
     watch_layer_scopes()
     eager.watch()
+    if request.plugin and tf_private.is_complete(tf_names.LOWERING):
+        compile_for_host(recorder)
     if tf_private.is_complete(tf_names.SESSIONS):
         SessionRuns(parts).watch()
     if tf_private.is_complete(tf_names.DEFINITIONS):
