@@ -58,6 +58,8 @@ def test_the_functions_of_a_pipeline(write) -> None:
     assert [placed.agreement is None for placed in result] == [False, False, True, False]
     assert result.agrees
     assert agreement_line(result).endswith("; 1 function not compared, as this run did not instantiate it")
+    alone = agreement_line(result.only("Dataset_map_lambda"))
+    assert alone.endswith(" rules: 1 function not compared, as this run did not instantiate it")
 
 
 def test_elements_that_a_function_computes_on_a_gpu_have_their_values(write) -> None:
@@ -323,6 +325,8 @@ def test_what_a_kernel_runs_whole_is_on_its_device_and_not_placed(write) -> None
     }  # fmt: skip
     result = simplace.check("model.py", "cpu:1,gpu:2")
     unplaced = [placed for placed in result if placed.placement.program.runs_unplaced]
+    alone = agreement_line(result.only(unplaced[0].title))
+    assert alone.endswith(" rules: what is shown runs on its device, without placement")
     assert [placed.title for placed in unplaced] == ["_remote_next_func", "_remote_next_func #2"]
     assert [set(devices(result, placed.title).values()) for placed in unplaced] == [{"GPU:0"}, {"GPU:1"}]
     assert write_title(unplaced[0]).endswith("8 nodes on its device, without placement, soft placement on")

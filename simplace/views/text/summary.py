@@ -146,8 +146,8 @@ def agreement_line(result: Result, whom: str = "") -> str:
     asked = [placed.agreement for placed in result.programs if placed.agreement is not None]
     eager = result.eager_agreement
     if not asked and eager is None:
-        said = f"not checked against TensorFlow, only replayed by its {result.tensorflow} rules: {result.unchecked}"
-        return visible(said)
+        why = result.unchecked or _tell_uncompared(result).removeprefix("; ") or _tell_unplaced(result)
+        return visible(f"not checked against TensorFlow, only replayed by its {result.tensorflow} rules: {why}")
     before, after = tell_ending(result), f"{tell_unreached(result)}{_tell_uncompared(result)}"
     compared = [*asked, *([eager] if eager is not None else [])]
     if all(each.holds for each in compared):
@@ -184,6 +184,13 @@ def _tell_uncompared(result: Result) -> str:
         optimizers = " and ".join(sorted({placed.unreplayed for placed in rewritten}))
         told += f"; {format_count(len(rewritten), 'function')} not compared, as Grappler's {optimizers} is not replayed"
     return told
+
+
+def _tell_unplaced(result: Result) -> str:
+    """Return in a clause why nothing that is shown was placed by TensorFlow."""
+    if any(placed.placement.program.runs_unplaced for placed in result.programs):
+        return "what is shown runs on its device, without placement"
+    return "TensorFlow was not asked"
 
 
 def coverage_line(result: Result) -> str:
