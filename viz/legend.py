@@ -90,10 +90,8 @@ def _lines(figure: Figure, words: Mapping[str, str]) -> list[Sample]:
         if not edges:
             continue
         widths = [line_width(edge) for edge in edges]
-        differs, is_shared = (
-            round(max(widths) - min(widths), 2) >= VISIBLE,
-            any(edge.share is not None for edge in edges),
-        )
+        differs = round(max(widths) - min(widths), 2) >= VISIBLE
+        is_shared = any(edge.share is not None for edge in edges)
         told = f" ({SHARE_MEANING})" if differs and is_shared else ""
         width = max(widths) if is_shared else mark.width
         samples.append(Sample(words.get(mark.meaning, mark.meaning) + told, edge=kind, width=width))

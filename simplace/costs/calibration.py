@@ -89,8 +89,6 @@ class _ScaledRun(NamedTuple):
     name: str
     start: float
     end: float
-    label: int
-    names: int
 
 
 class _SmallNodes(NamedTuple):
@@ -98,7 +96,8 @@ class _SmallNodes(NamedTuple):
 
     `again` is the time after a node that has run in the step, `first` what comes to it for a node that has not, and
     `code` what comes to both if no other of its type has. The nodes that have run last `length`; the longer half of
-    them lasts `of_long`, and `more` comes after these. The ones have labels of `label` bytes, the others `names`.
+    them lasts `of_long`, and `more` comes after these. Before `again` lie labels of `label` bytes, before `first` ones
+    with `names` long names.
     """
 
     again: float
@@ -120,8 +119,8 @@ def derive_overheads(probes: Mapping[str, Sequence[ProbeStep]], pace: float = 0.
     `pace` is in nanoseconds, as that of the steps; 0 takes all times as they are.
     """
     small, long = (_measure_small_nodes(probes[name], pace) for name in ("small", "small, long names"))
-    label = max(0.0, long.again - small.again) / (long.label - small.label)
-    name = max(0.0, long.first - small.first) / (long.names - small.names)
+    a_byte = max(0.0, long.again - small.again) / (long.label - small.label)
+    a_name = max(0.0, long.first - small.first) / (long.names - small.names)
 
     def scale(name: str, first: float = small.first) -> Steps:
         return [_scale_step(step, pace, first) for step in probes[name]]
@@ -137,11 +136,11 @@ def derive_overheads(probes: Mapping[str, Sequence[ProbeStep]], pace: float = 0.
     sharing = [one for runs in scale("shared", first=0.0) if (one := measure_sharing(runs)) is not None]
     _, hand_off, wake = parked[0] if parked else (0.0, 0.0, 0.0)
     return Overheads(
-        op_s=(small.again - label * small.label) / 1e9,
-        first_s=max(0.0, small.first - name * small.names) / 1e9,
+        op_s=(small.again - a_byte * small.label) / 1e9,
+        first_s=max(0.0, small.first - a_name * small.names) / 1e9,
         code_s=max(0.0, small.code) / 1e9,
-        label_s=label / 1e9,
-        name_s=name / 1e9,
+        label_s=a_byte / 1e9,
+        name_s=a_name / 1e9,
         shared_s=median(one.more for one in sharing) / 1e9 if sharing else 0.0,
         contention=median(one.contention for one in sharing) if sharing else 1.0,
         hand_off_s=hand_off / 1e9,
@@ -156,17 +155,18 @@ def derive_overheads(probes: Mapping[str, Sequence[ProbeStep]], pace: float = 0.
     )
 
 
-def _scale_step(step: ProbeStep, pace: float, first: float = 0.0) -> Sequence[LabelledRun]:
+def _find_factor(step: ProbeStep, pace: float) -> float:
+    return pace / step.pace if pace and step.pace else 1.0
+
+
+def _scale_step(step: ProbeStep, pace: float, first: float) -> Sequence[Run]:
     """Return the runs of a step on one thread at another pace, without what each node's first run adds to a gap."""
-    begin, factor = step.runs[0].start, pace / step.pace if pace and step.pace else 1.0
+    begin, factor = step.runs[0].start, _find_factor(step, pace)
 
     def scale(time: float, index: int) -> float:
         return (time - begin - index * first) * factor
 
-    return [
-        _ScaledRun(run.name, scale(run.start, i), scale(run.end, i), run.label, run.names)
-        for i, run in enumerate(step.runs)
-    ]
+    return [_ScaledRun(run.name, scale(run.start, i), scale(run.end, i)) for i, run in enumerate(step.runs)]
 
 
 def _measure_gap(steps: Steps) -> float:
@@ -178,13 +178,12 @@ def _measure_gap(steps: Steps) -> float:
 
 def _measure_small_nodes(steps: Sequence[ProbeStep], pace: float) -> _SmallNodes:
     """Return the medians over steps; what a node adds that is new in a step does not depend on the pace."""
-    as_they_are = [_small_of_step(step.runs) for step in steps]
-    scaled = [_small_of_step(_scale_step(step, pace)) for step in steps]
-    found = (scale._replace(first=own.first, code=own.code) for own, scale in zip(as_they_are, scaled, strict=True))
+    found = [_small_of_step(step.runs, _find_factor(step, pace)) for step in steps]
     return _SmallNodes(*(median(values) for values in zip(*found, strict=True)))
 
 
-def _small_of_step(runs: Sequence[LabelledRun]) -> _SmallNodes:
+def _small_of_step(runs: Sequence[LabelledRun], factor: float) -> _SmallNodes:
+    """Return the means of a step; `factor` takes times to the wanted pace."""
     seen, types = {runs[0].name}, {_get_type(runs[0].name)}
     new_type: list[float] = []  # the time until a node
     new: list[tuple[float, int]] = []  # that, and the long names in the label before it
@@ -207,12 +206,12 @@ def _small_of_step(runs: Sequence[LabelledRun]) -> _SmallNodes:
     first = _average_without_outliers([gap for gap, _ in new])
     short = _average_without_outliers(gaps)
     return _SmallNodes(
-        again=short,
+        again=short * factor,
         first=first - _average_without_outliers([gap for _, gap, _ in again]),
         code=_average_without_outliers(new_type) - first,
-        length=median(lengths),
-        of_long=median(long_lengths),
-        more=_average_without_outliers(long_gaps) - short,
+        length=median(lengths) * factor,
+        of_long=median(long_lengths) * factor,
+        more=(_average_without_outliers(long_gaps) - short) * factor,
         label=fmean(labels),
         names=fmean(names for _, names in new),
     )

@@ -25,7 +25,8 @@ from simplace.program.program import Program
 class NodeRun:
     """Record of when a node ran, in nanoseconds: its kernel, and the whole with the executor's bookkeeping.
 
-    `scheduled` is when the executor decided that it was ready.
+    `scheduled` is when the executor decided that it was ready. The trace's label of it has `label` bytes, with `names`
+    long names in it: its own, and those of its inputs.
     """
 
     name: str

@@ -7,7 +7,6 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from functools import partial
-from itertools import chain
 from typing import Any
 
 import numpy as np
@@ -35,24 +34,18 @@ def run_probes(warm_up: int, count: int) -> dict[str, Any]:
     """
     one: dict[str, Callable[[], None]] = {
         "small": _build_small_ops, "alive": partial(_build_switches, 0), "dead": partial(_build_switches, 50),
-        "wide": _build_fan_out,
+        "wide": _build_fan_out, "small, long names": partial(_build_small_ops, _LONG_NAME),
     }  # fmt: skip
-    one["small, long names"] = partial(_build_small_ops, _LONG_NAME)
     one |= {f"after {side}": partial(_build_chain, side) for side in _SIDES_AFTER}
     two: dict[str, Callable[[], None]] = {f"beside {side}": partial(_build_pairs, side) for side in _SIDES_BESIDE}
     two["shared"] = _build_two_loops
     kinds = ((one, 1), (two, 2))
-    found = {
-        name: _trace_steps(build, inter_op, warm_up, count) for kind, inter_op in kinds for name, build in kind.items()
-    }
-    small = [name for name in one if name.startswith("small")]
-    return found | {
-        name: [
-            *found[name],
-            *chain.from_iterable(_trace_steps(one[name], 1, warm_up, count) for _ in range(_PLACES - 1)),
-        ]
-        for name in small
-    }
+    found: dict[str, list[Any]] = {}
+    for kind, inter_op in kinds:
+        for name, build in kind.items():
+            places = range(_PLACES if name.startswith("small") else 1)
+            found[name] = [step for _ in places for step in _trace_steps(build, inter_op, warm_up, count)]
+    return found
 
 
 def build_gauges() -> tuple[Runnable, Runnable]:

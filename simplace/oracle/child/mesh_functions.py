@@ -95,6 +95,7 @@ class MeshFunctions:
             functions=names,
             log=list_placed(instance.placed),
             refused=None,
+            **self._partitionings.describe_grappler(),
         )
         self._partitionings.record(number, start, thread=instance.begun.thread)
 

@@ -11,6 +11,7 @@ from __future__ import annotations
 import os
 import re
 from collections.abc import Collection, Iterator, Sequence
+from copy import deepcopy
 from itertools import chain
 from typing import Any
 
@@ -71,13 +72,14 @@ class PartitionGraphs:
 
     def describe_grappler(self, session: Any = None) -> dict[str, Any]:
         """Return what the program set of Grappler for functions, or for a session, and whether it is on."""
-        given = session._config if session is not None else context.context().config
-        rewriting = tf.compat.v1.ConfigProto.FromString(given.SerializeToString()).graph_options.rewrite_options
-        if self.wanted:
-            rewriting.disable_meta_optimizer = self._is_off if session is None else session._simplace_is_unoptimized
-        is_on = not rewriting.disable_meta_optimizer
+        given = context.context().config if session is None else session._config
+        rewriting = deepcopy(given.graph_options.rewrite_options)
+        if session is not None:
+            is_off = session._simplace_is_unoptimized
+        else:
+            is_off = self._is_off if self.wanted else rewriting.disable_meta_optimizer
         rewriting.ClearField(_WITHOUT_GRAPPLER)
-        return {"rewriter": rewriting.SerializeToString(deterministic=True).hex(), "has_grappler": is_on}
+        return {"rewriter": rewriting.SerializeToString(deterministic=True).hex(), "has_grappler": not is_off}
 
     def without_grappler(self, session_config: Any, *, is_default: bool) -> bool:
         """Turn Grappler off in the configuration of a session, if subgraphs are wanted at all.
