@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import difflib
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 
 from simplace.devices.device_name import DeviceName
 from simplace.devices.device_set import DeviceSet
 from simplace.errors import NodeNotFoundError, join_alternatives
-from simplace.explain.explanation import Explanation
+from simplace.explain.explanation import Explanation, list_reason_pages
+from simplace.explain.finding import name_page
 from simplace.explain.sentence import Sentence, join_sentence
 from simplace.explain.sentences import short_request
 from simplace.graph import dtypes
@@ -40,13 +41,16 @@ def explain_eager(eager: PlacedEager, name: str) -> Explanation:
         hint = f"did you mean {join_alternatives(close)}?" if close else "simplace show --table lists every op"
         raise NodeNotFoundError(f"no eager op is called {name!r}; {hint}")
     if len(found) == 1:
-        return Explanation(found[0].name, headline(found[0], eager), tuple(_facts(found[0], eager)))
+        return Explanation(found[0].name, headline(found[0], eager), tuple(_facts(found[0], eager)), _list_pages(found))
     lines: list[Sentence] = []
     for each in found:
         lines += [headline(each, eager), *_facts(each, eager)]
     times = sum(each.times for each in found)
     return Explanation(
-        name, join_sentence(f"{name}: {len(found):,} ops outside of functions, run {times:,} times."), tuple(lines)
+        name,
+        join_sentence(f"{name}: {len(found):,} ops outside of functions, run {times:,} times."),
+        tuple(lines),
+        _list_pages(found),
     )
 
 
@@ -102,6 +106,12 @@ def tell_copy(copy: EagerCopies, eager: PlacedEager) -> Sentence:
         return join_sentence(f"{start}.")
     tensors = "1 tensor" if copy.tensors == 1 else f"{copy.tensors:,} tensors"
     return join_sentence(f"{start}: {tensors}, {copy.bytes:,} bytes in all.")
+
+
+def _list_pages(found: Iterable[PlacedOp]) -> tuple[str, ...]:
+    chosen = [each.placement.choice for each in found]
+    pages = list_reason_pages(RULES[choice.rule] for choice in chosen if choice is not None)
+    return pages if None not in chosen else (*pages, name_page("refused-op"))
 
 
 def _facts(placed: PlacedOp, eager: PlacedEager) -> Iterator[Sentence]:

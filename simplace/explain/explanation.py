@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import difflib
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from functools import partial
 from itertools import islice
@@ -11,6 +11,7 @@ from itertools import islice
 from simplace.devices.device_set import Device
 from simplace.errors import AmbiguousNodeError, NodeNotFoundError, join_alternatives, join_choices
 from simplace.explain import reasons as why
+from simplace.explain.finding import name_page
 from simplace.explain.sentence import Part, Sentence, join_sentence, join_with_commas
 from simplace.explain.sentences import Words
 from simplace.graph import dtypes
@@ -26,14 +27,21 @@ from viz.names import visible
 
 @dataclass(frozen=True, slots=True)
 class Explanation:
-    """Record of why a node is on its device: a headline and numbered sentences, in the order of the facts."""
+    """Record of why a node is on its device: a headline and numbered sentences, in the order of the facts.
+
+    `pages` names the pages of the rules that decided, each once: the node's own first, then those of the nodes that it
+    follows.
+    """
 
     node: str
     headline: Sentence
     sentences: tuple[Sentence, ...]
+    pages: tuple[str, ...] = ()
 
     def __str__(self) -> str:
         lines = [str(self.headline), *(f"{i:3}. {line}" for i, line in enumerate(self.sentences, start=1))]
+        if self.pages:
+            lines.append(f"see {', '.join(self.pages)}")
         return "\n".join(map(visible, lines))
 
 
@@ -46,6 +54,15 @@ def explain_node(placement: Placement, name: str, clusters: Sequence[Cluster] = 
     if compiled is not None:
         return Explainer(placement).explain_compiled(*compiled)
     return Explainer(placement).explain(find_node(placement, name))
+
+
+def list_reason_pages(rules: Iterable[str]) -> tuple[str, ...]:
+    """List the pages of reasons' rules, each once, in their order.
+
+    >>> list_reason_pages(["colocated", "requested", "colocated"])
+    ('reason/colocated', 'reason/requested')
+    """
+    return tuple(name_page(rule, "reason") for rule in dict.fromkeys(rules))
 
 
 def check_found(placement: Placement, name: str, clusters: Sequence[Cluster]) -> None:
@@ -78,12 +95,20 @@ class Explainer:
             runs = f"{words.of_layer(node)} runs on {words.device(words.placement.device(node))}{words.at(node)}."
         else:
             runs = f"{words.of_layer(node)}{words.at(node)} has no device: TensorFlow refuses to place this graph."
-        return Explanation(words.graph.names[node], join_sentence(words.full_name(node), runs), tuple(lines))
+        headline = join_sentence(words.full_name(node), runs)
+        return Explanation(words.graph.names[node], headline, tuple(lines), self._list_pages(node))
 
     def list_sentences(self, node: int) -> list[Sentence]:
         """Return the numbered sentences of the explanation of a node."""
         teller = _Teller(self._words)
         return teller.tell(node) if node in self._words.placement.decisions else teller.tell_refused(node)
+
+    def _list_pages(self, node: int) -> tuple[str, ...]:
+        placement = self._words.placement
+        if node not in placement.decisions:
+            return (name_page("refused"),)
+        find = self._words.find_reason
+        return list_reason_pages(reason.rule for reason in why.follow_reasons(placement, find(node), find))
 
     def name_rule(self, node: int) -> str:
         """Return the name of the rule that decided the device of a node, "" where it has none."""
@@ -162,7 +187,9 @@ class _Teller:
         )
         at = f" at {op.at}" if op.at else ""
         headline = join_sentence(f"{op.name} ({op.op}) runs on {words.device(cluster.device)}{at}.")
-        return Explanation(op.name, headline, tuple(self._lines))
+        own = why.find_reason(self._placement, cluster.node)
+        pages = list_reason_pages((reason.rule, own.rule))
+        return Explanation(op.name, headline, tuple(self._lines), pages)
 
     def tell_refused(self, node: int) -> list[Sentence]:
         words, refusal = self._words, self._placement.refusal

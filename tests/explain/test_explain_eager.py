@@ -85,6 +85,7 @@ def test_an_op_in_a_loop():
         "  1. MatMul with T=float32 has a kernel for GPU and CPU.",
         "  2. No device was requested; the first one of the best type with a kernel is used: GPU:0.",
         "  3. Its input 0 is on CPU:0 and is copied to GPU:0: 300 tensors, 30,000 bytes in all.",
+        "see reason/eager_best_kernel",
     ]
 
 
@@ -152,20 +153,23 @@ def test_an_op_of_two_resources_on_different_devices_is_refused():
 
 def test_a_refused_op_says_what_tensorflow_says():
     op = ran(3, "AsString", (FLOAT, GPU0), scope=GPU1, soft=False, T=FLOAT)
-    headline, *_, last = told("AsString", op)
+    headline, *_, last, page = told("AsString", op)
     assert headline == "AsString at model.py:3 has no device: TensorFlow refuses to place it."
     assert last.startswith("  3. TensorFlow refuses it (INVALID_ARGUMENT): Could not satisfy device specification")
+    assert page == "see doctor/refused-op"
 
 
 def test_results_in_host_memory():
-    assert told("Shape", ran(3, "Shape", (FLOAT, GPU0), T=FLOAT, out_type=INT))[-1] == (
+    assert told("Shape", ran(3, "Shape", (FLOAT, GPU0), T=FLOAT, out_type=INT))[-2] == (
         "  3. It runs on GPU:0, but its int32 result is kept in host memory."
     )
 
 
 def test_several_ops_of_one_line_and_none():
-    two = (ran(3, "Relu", (FLOAT, GPU0), T=FLOAT), ran(3, "Tanh", (FLOAT, GPU0), times=2, T=FLOAT))
-    assert told("model.py:3", *two)[0] == "model.py:3: 2 ops outside of functions, run 3 times."
+    two = (ran(3, "Relu", (FLOAT, GPU0), scope=GPU1, T=FLOAT), ran(3, "Tanh", (FLOAT, GPU0), times=2, T=FLOAT))
+    headline, *_, pages = told("model.py:3", *two)
+    assert headline == "model.py:3: 2 ops outside of functions, run 3 times."
+    assert pages == "see reason/requested, reason/eager_best_kernel"
     with pytest.raises(NodeNotFoundError, match="no eager op is called 'Rel'; did you mean Relu"):
         explain_eager(program(*two), "Rel")
 
