@@ -20,6 +20,15 @@ def show_nothing(text: str, *, is_alone: bool = False) -> None:
     """Show nothing."""
 
 
+def count_stage(text: str, number: int, total: int) -> str:
+    """Return the text of a stage with the number of its object, from 1, where there are several.
+
+    >>> count_stage("placing step", 3, 12), count_stage("placing step", 1, 1)
+    ('placing step (3 of 12)', 'placing step')
+    """
+    return f"{text} ({number} of {total})" if total > 1 else text
+
+
 @contextmanager
 def show_progress() -> Iterator[Stage]:
     """Yield a function that shows which stage is running and for how long, until the next one or the end.

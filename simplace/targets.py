@@ -25,7 +25,7 @@ from simplace.placement.default_device import call_device
 from simplace.placement.placement import Placement
 from simplace.program.program import Program
 from simplace.program.program_labels import label_programs
-from simplace.progress import Stage, show_nothing
+from simplace.progress import Stage, count_stage, show_nothing
 from simplace.result import Placed, Result
 
 if TYPE_CHECKING:
@@ -170,11 +170,11 @@ def place_programs(target: str, programs: Sequence[Program], settings: Settings,
     """Place programs that were read from somewhere; `unchecked` is why TensorFlow does not place them, too."""
     table = _extend_table(KernelTable.shipped(settings.tensorflow or installed_version()), settings)
     devices = _devices_of(settings.machine)
-    settings.stage("placing")
+    found = []
     with paused_collector():
-        found = [
-            _place_from_file(target, _with_devices(program, devices), devices, table, settings) for program in programs
-        ]
+        for i, program in enumerate(programs, 1):
+            settings.stage(count_stage(f"placing {program.title}", i, len(programs)))
+            found.append(_place_from_file(target, _with_devices(program, devices), devices, table, settings))
     if any(are_shapes_open for _, are_shapes_open in found):
         unchecked += _OPEN_SHAPES
     placed = label_results([each for each, _ in found])
@@ -229,7 +229,6 @@ def place_observation(target: str, observed: Observation, settings: Settings, ki
     devices = _make_observed(observed.devices)
     if not devices.devices:
         devices = _devices_of(settings.machine)  # TensorFlow did not start
-    settings.stage("placing")
     placed = label_results(list(_place_with_callees(observed, devices, table, settings)))
     eager, eager_agreement = _placed_eager(observed, devices, table)
     failure = failure_of(target, observed)
@@ -321,9 +320,11 @@ def _place_with_callees(
     def place_callee(program: Program, own: DeviceSet) -> Placement:
         return place_program(program, own, table, soft_placement=settings.soft_placement)
 
-    direct = [
-        _place_observed(each, devices, table, settings) for each in observed.programs if each.program.caller is None
-    ]
+    own = [each for each in observed.programs if each.program.caller is None]
+    direct = []
+    for i, each in enumerate(own, 1):
+        settings.stage(count_stage(f"placing {each.program.title}", i, len(own)))
+        direct.append(_place_observed(each, devices, table, settings))
     yield from direct
     for placement, log in place_callees([one.placement for one in direct], observed, devices, table, place_callee):
         yield Placed(placement, None if log is None else compare_placement(placement, log))

@@ -80,7 +80,9 @@ def fit_figure(make: Callable[[int], Figure], options: argparse.Namespace) -> Fi
     from simplace.views.figures.drawing import fit_boxes
 
     limit = choose_box_limit(options)
-    return make(limit) if options.nodes is not None else fit_boxes(make, options.style, limit)
+    with show_progress() as stage:
+        stage(f"choosing what {options.output} shows")
+        return make(limit) if options.nodes is not None else fit_boxes(make, options.style, limit)
 
 
 def write_figure(what: Figure | Gantt | AreaChart, said: str, options: argparse.Namespace) -> None:

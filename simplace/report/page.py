@@ -16,7 +16,7 @@ from simplace.devices.device_set import Device
 from simplace.errors import SimplaceError
 from simplace.executor.step_options import StepOptions
 from simplace.graph.collector import paused_collector
-from simplace.progress import Stage, show_nothing
+from simplace.progress import Stage, count_stage, show_nothing
 from simplace.report import markup
 from simplace.report.colours import device_signs, rule_signs, write_style_sheet
 from simplace.report.eager_drawing import draw_eager_ops
@@ -51,10 +51,10 @@ def write_page(
     """
     devices = _list_devices(result)
     programs = []
-    for placed in result.programs:
-        stage(f"writing down {placed.title}")
+    for i, placed in enumerate(result.programs, 1):
+        stage(count_stage(f"writing down {placed.title}", i, len(result.programs)))
         data = graph_data(placed, [device.name for device in devices], result.used_devices)
-        stage(f"simulating a step of {placed.title}")
+        stage(count_stage(f"simulating a step of {placed.title}", i, len(result.programs)))
         data["schedule"] = _simulate_schedule(placed, simulation)
         programs.append(data)
     stage("writing the page")

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import re
+from dataclasses import replace
 from html.parser import HTMLParser
 from pathlib import Path
 
@@ -119,6 +120,13 @@ def test_stages_are_told_as_they_begin() -> None:
     said: list[str] = []
     write_page(worlds.towers(), stage=said.append)
     assert said == ["writing down world", "simulating a step of world", "writing the page"]
+
+
+def test_stages_of_several_programs_are_counted() -> None:
+    said: list[str] = []
+    result = worlds.towers()
+    write_page(replace(result, programs=result.programs * 2), simulation=None, stage=said.append)
+    assert said[::2] == ["writing down world (1 of 2)", "writing down world (2 of 2)", "writing the page"]
 
 
 def test_the_vendored_library_has_its_licence_beside_it() -> None:
