@@ -25,7 +25,7 @@ from simplace.lowering.reachable_functions import reach_all, select_reached
 from simplace.placement.placement import Placement
 from simplace.program.program import Caller, Program
 
-_ON_HOST = frozenset({DataType.DT_INT32, DataType.DT_STRING, DataType.DT_VARIANT})  # MTypeFromDType
+_ON_HOST = frozenset({DataType.DT_INT32, DataType.DT_STRING})  # MTypeFromDType, beside resources; a variant is not
 
 
 def find_captured(placement: Placement) -> list[Program]:
