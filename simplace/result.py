@@ -245,7 +245,7 @@ class Result:
             if placed.title == name:
                 return placed
         for placed in self.programs:
-            if name in (placed.name, placed.placement.program.function, placed.placement.program.role):
+            if name in (placed.name, placed.placement.program.function, placed.placement.program.known_as):
                 return placed
         names = join_choices(
             {*(placed.title for placed in self.programs), *([EAGER_OPS] if self.eager is not None else [])}

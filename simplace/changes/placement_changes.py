@@ -191,11 +191,11 @@ def compare_programs(before: Placed, after: Placed) -> ProgramChanges:
 
 
 def _by_name(programs: Iterable[Placed]) -> _Keyed:
-    """Key programs by name, or by what they are to Keras, and by how many of that name came before."""
+    """Key programs by name, or by what they are to their user, and by how many of that name came before."""
     seen: dict[str, int] = {}
     keyed: _Keyed = {}
     for placed in programs:
-        name = placed.placement.program.role or placed.name
+        name = placed.placement.program.known_as or placed.name
         number = seen[name] = seen.get(name, -1) + 1
         keyed[name, number] = placed
     return keyed

@@ -118,6 +118,7 @@ def _caller(caller: Caller) -> dict[str, Any]:
         "node": caller.node or None,
         "op": caller.op,
         "role": caller.role,
+        "called": caller.called or None,
         "source": caller.at,
     }
 

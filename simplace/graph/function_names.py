@@ -6,8 +6,10 @@ import re
 from collections.abc import Mapping
 
 _GRADIENTS = "gradient_tape/"
-_FUSED = "map_fusion_funcs/"  # grappler/optimizers/data/map_fusion.cc
-_SPLITS = ("_first_split", "_second_split")  # grappler/optimizers/data/split_utils.cc
+FUSED = "map_fusion_funcs/"  # grappler/optimizers/data/map_fusion.cc
+SPLITS = ("_first_split", "_second_split")  # grappler/optimizers/data/split_utils.cc
+_KIND = re.compile(r"^(?:Experimental|Legacy|Parallel)*(?P<kind>\w*?)Dataset(?:V\d+)?$")
+_WORDS = re.compile(r"[A-Z][a-z0-9]*")
 _GENERATED = re.compile(r"^__(inference|forward|backward)_(.+)_\d+$")
 
 
@@ -38,12 +40,32 @@ def shown_name(name: str) -> str:
     >>> shown_name("map_fusion_funcs/__inference_f_1/__inference_g_2"), shown_name("__inference_f_1_first_split")
     ('map_fusion_funcs/f/g', 'f_first_split')
     """
-    if name.startswith(_FUSED):
+    if name.startswith(FUSED):
         return "/".join(map(shown_name, name.split("/")))
-    if name.endswith(_SPLITS):
+    if name.endswith(SPLITS):
         own, end = name.rsplit("_", 2)[0], "_".join(name.rsplit("_", 2)[1:])
         return f"{shown_name(own)}_{end}"
     part = ""
     while found := _GENERATED.match(name):
         part, name = found[1], found[2]
     return f"{name} ({part})" if part in ("forward", "backward") else name
+
+
+def split_dataset_op(op: str) -> list[str]:
+    """Return the words of what a dataset op does, [] for another op.
+
+    >>> split_dataset_op("ParallelMapDatasetV2"), split_dataset_op("GroupByWindowDataset"), split_dataset_op("Add")
+    (['map'], ['group', 'by', 'window'], [])
+    """
+    found = _KIND.match(op)
+    return [word.lower() for word in _WORDS.findall(found["kind"])] if found else []
+
+
+def name_transformation(op: str) -> str:
+    """Return the method of `tf.data.Dataset`, or the like, that makes a dataset of an op.
+
+    >>> [name_transformation(op) for op in ("ParallelInterleaveDatasetV4", "GroupByWindowDataset", "GeneratorDataset")]
+    ['interleave', 'group_by_window', 'from_generator']
+    """
+    words = split_dataset_op(op) or [op]
+    return "from_generator" if words == ["generator"] else "_".join(words)

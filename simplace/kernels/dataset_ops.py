@@ -2,16 +2,14 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Mapping
 from typing import Any
 
+from simplace.graph.function_names import split_dataset_op
 from simplace.kernels.registry import OpDef, argument_ranges
 
 _WITHOUT_DEFAULT = "ReduceDataset"  # its kernel sets use_default_device to false (reduce_dataset_op.cc)
-_KIND = re.compile(r"^(?:Experimental|Legacy|Parallel)*(?P<kind>\w*?)Dataset(?:V\d+)?$")
 _BATCHES = frozenset({"BatchDataset", "PaddedBatchDataset", "ParallelBatchDataset", "MapAndBatchDataset"})
-_WORDS = re.compile(r"[A-Z][a-z0-9]*")
 
 
 def calls_captured(op_def: OpDef | None) -> bool:
@@ -25,10 +23,9 @@ def describe_role(op: str, attr: str) -> str:
     >>> describe_role("ParallelMapDatasetV2", "f"), describe_role("GroupByWindowDataset", "key_func")
     ('map function', 'group by window key function')
     """
-    found = _KIND.match(op)
-    words = _WORDS.findall(found["kind"]) if found else [op]
+    words = split_dataset_op(op) or [op]
     parts = attr.removesuffix("_func").split("_") if attr.endswith("_func") else []
-    return " ".join([*map(str.lower, words), *parts, "function"])
+    return " ".join([*words, *parts, "function"])
 
 
 def takes_default(op: str, attrs: Mapping[str, Any]) -> bool:

@@ -34,6 +34,7 @@ from simplace.oracle.orphan import end_group
 from simplace.oracle.protocol import Mode, Options, Request
 from simplace.oracle.scratch import scratch_folder
 from simplace.program.allocation_log import AllocationLog
+from simplace.program.dataset_roles import FunctionMaker
 from simplace.program.eager_op import EagerInput, EagerOp
 from simplace.program.observation import (
     EarlyEnd,
@@ -242,7 +243,13 @@ def _read_answer(request: Request, ended: EarlyEnd | None) -> Observation:
     for event in of_kind.get("raised", ()):
         raised.setdefault(event["function"], set()).add(event["code"])
     folder = Path(request.directory)
-    programs = [_read_program(event, notes, given, feeds, raised, folder) for event in of_kind.get("program", ())]
+    makers = {
+        event["function"]: FunctionMaker(event["called"], event["name"], event["is_users"])
+        for event in of_kind.get("dataset function", ())
+    }
+    programs = [
+        _read_program(event, notes, given, feeds, raised, makers, folder) for event in of_kind.get("program", ())
+    ]
     for event in of_kind.get("run", ()):
         number, run = event["program"], ObservedRun(_run_of(event["run"]), event["at"])
         old = programs[number].program
@@ -342,6 +349,7 @@ def _read_program(
     given: Mapping[str, tuple[tuple[str, Shape], ...]],
     feeds: Mapping[str, frozenset[Feed]],
     raised: Mapping[str, Set[str]],
+    makers: Mapping[str, FunctionMaker],
     directory: Path,
 ) -> ObservedProgram:
     of_functions = {name: notes[name] for name in event["functions"] if name in notes}
@@ -374,6 +382,7 @@ def _read_program(
         handlers=event.get("handlers", {}),
         raised=frozenset(raised.get(first, ())),
         copy_error=event.get("copy_error", ""),
+        makers={name: makers[name] for name in event["functions"] if name in makers},
     )
     refused = ObservedRefusal(**event["refused"]) if event["refused"] else None
     devices = tuple(_read_device(each) for each in event.get("devices", ()))

@@ -85,6 +85,7 @@ def _make_programs(placement: Placement, node: int, beside: tuple[str, ...]) -> 
             () if program.caller is None else program.caller.switched,
             upstream=_find_upstream(placement, node),
             captured=len(slots),
+            attr=attr,
             is_made=is_made,
             sunk_before=program.caller is None or program.caller.sunk_before,
             opened=() if program.caller is None else program.caller.opened,
@@ -102,6 +103,7 @@ def _make_programs(placement: Placement, node: int, beside: tuple[str, ...]) -> 
             program.notes,
             inlining=program.inlining,
             caller=caller,
+            makers=program.makers,
         )
 
 

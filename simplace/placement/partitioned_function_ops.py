@@ -60,6 +60,7 @@ def _make_program(placement: Placement, node: int, function: FunctionDef) -> Pro
         program.notes,
         inlining=program.inlining,
         caller=caller,
+        makers=program.makers,
     )
 
 

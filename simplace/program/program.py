@@ -10,6 +10,7 @@ from simplace.devices.device_name import DeviceName
 from simplace.graph.dtypes import count_tensor_bytes
 from simplace.graph.node_def import FunctionDef, GraphDef, Shape
 from simplace.graph.op_kinds import INTS_ON_DEVICE
+from simplace.program.dataset_roles import FunctionMaker, describe_function
 
 EAGER_OPS = "eager ops"  # what stands for the name of a program where ops ran outside of any
 Kind = Literal["function", "session", "graph", "compiled", "dataset", "call", "eager"]
@@ -111,8 +112,9 @@ class ObservedRun:
 class Caller:
     """Record of the op whose kernel calls a function, and of how TensorFlow instantiates the function for it.
 
-    `program` and `node` name the op ("" for one that ran eagerly), `op` is its type, `role` says what the function is
-    for it, `at` is the user's line. With `takes_default` what requests no device goes to that of the op. The
+    `program` and `node` name the op ("" for one that ran eagerly), `op` is its type, `attr` the attribute that has the
+    function, `role` says what that is for the op, `at` is the user's line.
+    With `takes_default` what requests no device goes to that of the op. The
     dataset's graph is rewritten so many times first (lowering/rewrite_utils.py), with the optimizers switched that the
     program switches; `unreplayed` is one by which TensorFlow has rewritten the function and that is not replayed, ""
     for none. `upstream` is the function of the dataset that the op takes, "" if it calls none; the last `captured`
@@ -120,7 +122,8 @@ class Caller:
     Of a graph that is `sunk_before`, Grappler has moved ops into branches before any dataset's graph is rewritten.
     Of functions that are `opened`, it is the order: see lowering/cf_sink.py. `beside` are all functions of the graph
     that a node of a graph calls one of, () for one of an op that ran eagerly. Of a graph that has functions which no
-    dataset calls, Grappler may optimize those that a dataset's function calls, too: `may_be_optimized`.
+    dataset calls, Grappler may optimize those that a dataset's function calls, too: `may_be_optimized`. `called` is
+    what the user's line calls of a library, so that the op runs, "" where that is not known.
     """
 
     program: str
@@ -139,6 +142,8 @@ class Caller:
     opened: tuple[str, ...] = ()
     beside: tuple[str, ...] = ()
     may_be_optimized: bool = False
+    called: str = ""
+    attr: str = ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -185,6 +190,7 @@ class Program:
     `xla_error` is what XLA says against compiling the function, besides what it has no kernel for; "" for nothing.
     `copy_error` is what TensorFlow said of an argument that it could not copy to where XLA compiles the function.
     `rewritten` is the library as rewritten where that has functions which the graph's has not.
+    `makers` has by full name what the functions that datasets call are made of, as far as the run told.
     `pins` are requests to suppose; with any, this is a what-if and not what the program says.
     """
 
@@ -219,6 +225,17 @@ class Program:
     xla_error: str = ""
     copy_error: str = ""
     rewritten: Mapping[str, FunctionDef] = field(default_factory=dict)
+    makers: Mapping[str, FunctionMaker] = field(default_factory=dict)
+
+    @property
+    def known_as(self) -> str:
+        """Return what the function is to its user where its name does not say it, "" where it does.
+
+        That is its role, of one that a dataset calls what it is for and whose it is: "map: normalise".
+        """
+        if self.kind != "dataset" or self.caller is None or self.function is None:
+            return self.role
+        return describe_function(self.caller.op, self.caller.attr, self.function, self.makers, self.caller.called)
 
     @property
     def title(self) -> str:

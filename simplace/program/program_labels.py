@@ -12,7 +12,7 @@ _NUMBER = re.compile(r" #\d+$")
 
 
 def label_programs(programs: Sequence[Program]) -> list[str]:
-    """Return a label for each program, no two alike: its name, or what it is to Keras; then its line, then a number.
+    """Return a label for each program, no two alike: its name, or what it is to its user; then its line, then a number.
 
     The line is that of the first call. A name whose programs are all first called at one line needs none.
 
@@ -24,7 +24,7 @@ def label_programs(programs: Sequence[Program]) -> list[str]:
     """
     lines: dict[str, set[str]] = {}
     for program in programs:
-        if not program.role:
+        if not program.known_as:
             lines.setdefault(program.name, set()).add(_find_line(program))
     bases = [_with_line(program, is_needed=len(lines.get(program.name, ())) > 1) for program in programs]
     seen: Counter[str] = Counter()
@@ -50,6 +50,6 @@ def _find_line(program: Program) -> str:
 
 def _with_line(program: Program, *, is_needed: bool) -> str:
     at = _find_line(program)
-    if program.role:
-        return f"{program.role} ({at})" if at else program.role
+    if program.known_as:
+        return f"{program.known_as} ({at})" if at else program.known_as
     return f"{program.name} ({at})" if at and is_needed else program.name

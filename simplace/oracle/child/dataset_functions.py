@@ -84,6 +84,8 @@ class DatasetFunctions:
             count_rewrites(op),
             upstream=upstream,
             captured=len(captured),
+            attr=attr,
+            called=self._lines.name_call(),
         )
         self._recorder.program(
             graph,

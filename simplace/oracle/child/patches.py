@@ -17,6 +17,7 @@ ORDER = {
     "Context.ensure_initialized": ("clusters", "refused_settings"),
     "Context.log_device_placement": ("devices", "python_facts"),
     "Function.__init__": ("xla_functions", "reached_functions"),
+    "StructuredFunctionWrapper.__init__": ("dataset_makers", "python_facts"),
 }
 
 

@@ -31,6 +31,7 @@ from simplace.oracle.child.context_devices import ContextDevices
 from simplace.oracle.child.custom_devices import CustomDevices
 from simplace.oracle.child.dataset_feeds import DatasetFeeds
 from simplace.oracle.child.dataset_functions import DatasetFunctions
+from simplace.oracle.child.dataset_makers import DatasetMakers
 from simplace.oracle.child.dataset_twins import DatasetTwins
 from simplace.oracle.child.eager_log import EagerLog
 from simplace.oracle.child.eager_ops import DatasetParts, EagerExecution
@@ -117,6 +118,8 @@ def run_request(request: Request) -> int:
     if tf_private.is_complete(tf_names.LINES):
         lines.watch(directory)
         leave_out_own_frames()
+    if tf_private.is_complete(tf_names.DATASETS):
+        DatasetMakers(recorder, lines).watch()
     if tf_private.is_complete(tf_names.FACTS):
         PythonFacts(recorder, lines).watch()
         LayerMakers(recorder, lines).watch()

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import inspect
 import os
+import re
 import site
 import sysconfig
 from collections.abc import Iterable
@@ -22,6 +23,13 @@ _GENERATED = "__autograph_generated_file"
 # Parts of TensorFlow that make ops of their own for a user's line; the others only make the op that the line names.
 _PARTS_OF_THEIR_OWN = ("checkpoint", "data", "distribute", "keras", "saved_model", "tpu", "trackable", "training")
 OWN = str(Path(__file__).parents[2]) + os.sep
+# Frames of libraries that only hand a call on, by parts of their files' names.
+_HANDS_ON = tuple(map(os.path.normpath, (
+    "tensorflow/python/util/", "tensorflow/python/autograph/impl/", "tensorflow/python/eager/",
+    "/utils/traceback_utils.py", "/utils/deprecation",
+)))  # fmt: skip
+_APPLY = "apply"  # what a dataset's `apply` calls is what the user wrote
+_VERSION = re.compile(r"_?[vV]\d+$")
 
 
 class _ScopeFile(str):
@@ -110,6 +118,25 @@ class SourceLines:
             library = library or self._maker_of(code)
             frame = frame.f_back
         return "", library
+
+    def name_call(self) -> str:
+        """Return the name of what the user's line calls of a library, "" for nothing that has a name.
+
+        That of a class stands for its constructor, and a function in another one has the name of that.
+        """
+        inner: list[CodeType] = []
+        frame = inspect.currentframe()
+        while frame is not None and not self._executes_users(frame):
+            inner.append(frame.f_code)
+            frame = frame.f_back
+        names = (_name_code(code) for code in reversed(inner) if not _hands_on(code)) if frame is not None else iter(())
+        return next((name for name in names if name and name != _APPLY), "")
+
+    def _executes_users(self, frame: FrameType) -> bool:
+        """Return whether a frame executes a line of the user's, as it is or as AutoGraph writes it."""
+        shown = self._shown_file(frame.f_code)
+        at = self._generated.get((frame.f_code.co_filename, frame.f_lineno)) if shown == _GENERATED else None
+        return bool(shown) and (at is None or bool(self._shown(at[0])))
 
     def locate_call(self, frame: FrameType) -> tuple[str, str] | None:
         """Return the "file:line" of the call that a frame executes and its extent, None for a frame of a library.
@@ -231,6 +258,26 @@ def _rename_file(frame: FrameSummary, shown: str) -> FrameSummary:
     assert frame.line is not None
     frame.filename = shown
     return frame
+
+
+def _hands_on(code: CodeType) -> bool:
+    return code.co_filename.startswith(OWN) or any(part in code.co_filename for part in _HANDS_ON)
+
+
+def _name_code(code: CodeType) -> str:
+    """Return the name by which a user calls a function of a library: of a statement, that of its keyword.
+
+    >>> def outer(): return [each for each in (lambda: 0,)][0]
+    >>> _name_code(outer().__code__), _name_code(SourceLines.__init__.__code__), _name_code(_name_code.__code__)
+    ('outer', 'SourceLines', '_name_code')
+    """
+    *scopes, name = code.co_qualname.partition(".<locals>")[0].split(".")
+    if name == "__init__" and scopes:
+        name = scopes[-1]
+    if name.startswith("<"):
+        return ""
+    name = name[2:-2] if name.startswith("__") and name.endswith("__") else name.rstrip("_")
+    return _VERSION.sub("", name).removesuffix("_stmt")
 
 
 def _name_library(filename: str, packages: tuple[str, ...]) -> str:

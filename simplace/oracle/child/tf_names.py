@@ -121,6 +121,9 @@ FACTS = Use("some findings of simplace doctor", _list_names("""
     python.framework.ops          Graph.colocate_with _UserDeviceSpec._device_name_or_function
     python.framework.device_spec  DeviceSpecV2.to_string
 """))  # fmt: skip
+DATASETS = Use("the names of functions of datasets", _list_names("""
+    python.data.ops.structured_function  StructuredFunctionWrapper.__init__ StructuredFunctionWrapper._function
+"""))  # fmt: skip
 STEPS = Use("measurements", _list_names("""
     core.protobuf.rewriter_config_pb2  RewriterConfig
     python.eager.context          Context.enable_collective_ops Context.set_server_def
@@ -146,7 +149,8 @@ WATCH = Use("watching the user's own process", _list_names("""
     python.framework.ops          Graph._add_device_to_stack uid
     python.ops.summary_ops_v2     _current_trace_context
 """))  # fmt: skip
-OPTIONAL = (EAGER_OPS, SESSIONS, CLUSTERS, SUBGRAPHS, DEFINITIONS, LINES, LOWERING, FACTS)  # a run goes on without them
+# A run goes on without these.
+OPTIONAL = (EAGER_OPS, SESSIONS, CLUSTERS, SUBGRAPHS, DEFINITIONS, LINES, LOWERING, FACTS, DATASETS)
 WATCHING = (PLACEMENTS, EAGER_OPS, LINES, WATCH)  # all that `simplace.watch` needs
 
 

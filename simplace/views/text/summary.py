@@ -118,10 +118,11 @@ def write_title(placed: Placed) -> str:
     placement = placed.placement
     program = placement.program
     called = f" called on {placement.default.short}" if placement.default else ""
-    if program.caller is not None:
+    if program.kind == "dataset":
+        called = f" of a dataset, {visible(program.name)} to TensorFlow"
+    elif program.caller is not None:
         at = f" at {program.caller.at}" if program.caller.at else ""
-        whose = " of the dataset" if program.kind == "dataset" else f" by {visible(program.caller.node)}"
-        called = f", the {program.caller.role}{whose}{at}"
+        called = f", the {program.caller.role} by {visible(program.caller.node)}{at}"
     soft = "on" if placement.soft_placement else "off"
     nodes = _count_nodes(placement)
     kind = KINDS[program.kind]
