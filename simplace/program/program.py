@@ -112,18 +112,18 @@ class ObservedRun:
 class Caller:
     """Record of the op whose kernel calls a function, and of how TensorFlow instantiates the function for it.
 
-    `program` and `node` name the op ("" for one that ran eagerly), `op` is its type, `attr` the attribute that has the
-    function, `role` says what that is for the op, `at` is the user's line.
-    With `takes_default` what requests no device goes to that of the op. The
-    dataset's graph is rewritten so many times first (lowering/rewrite_utils.py), with the optimizers switched that the
-    program switches; `unreplayed` is one by which TensorFlow has rewritten the function and that is not replayed, ""
-    for none. `upstream` is the function of the dataset that the op takes, "" if it calls none; the last `captured`
-    arguments are what the function captures. What tf.data's optimizers made, and what that calls, `is_made`: as it is.
-    Of a graph that is `sunk_before`, Grappler has moved ops into branches before any dataset's graph is rewritten.
-    Of functions that are `opened`, it is the order: see lowering/cf_sink.py. `beside` are all functions of the graph
-    that a node of a graph calls one of, () for one of an op that ran eagerly. Of a graph that has functions which no
-    dataset calls, Grappler may optimize those that a dataset's function calls, too: `may_be_optimized`. `called` is
-    what the user's line calls of a library, so that the op runs, "" where that is not known.
+    `program` and `node` name the op ("" for one that ran eagerly), `op` is its type, `attr` the attribute that has
+    the function, `role` says what that is for the op, `at` is the user's line. With `takes_default` what requests no
+    device goes to that of the op. The dataset's graph is rewritten so many times first (lowering/rewrite_utils.py),
+    with the optimizers switched that the program switches; `unreplayed` is one by which TensorFlow has rewritten the
+    function and that is not replayed, "" for none. `upstream` is the function of the dataset that the op takes, "" if
+    it calls none; the last `captured` arguments are what the function captures. What tf.data's optimizers made, and
+    what that calls, `is_made`: as it is. Of a graph that is `sunk_before`, Grappler has moved ops into branches
+    before any dataset's graph is rewritten. Of functions that are `opened`, it is the order: see lowering/cf_sink.py.
+    `beside` are all functions of the graph that a node of a graph calls one of, () for one of an op that ran eagerly.
+    Of a graph that has functions which no dataset calls, Grappler may optimize those that a dataset's function calls,
+    too: `may_be_optimized`. `called` is what the user's line calls of a library, so that the op runs, "" where that
+    is not known.
     """
 
     program: str

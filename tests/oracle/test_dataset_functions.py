@@ -44,11 +44,12 @@ def test_the_functions_of_a_pipeline(write) -> None:
     """)
     result = simplace.check("model.py", "cpu:1,gpu:1")
     assert [write_title(placed) for placed in result] == [
-        "Dataset_map_scale: function, the map function of the dataset at model.py:7, 9 nodes, soft placement on",
-        "Dataset_filter_positive: function, the filter function of the dataset at model.py:8, 6 nodes, "
+        "map: scale (model.py:7): function of a dataset, Dataset_map_scale to TensorFlow, 9 nodes, soft placement on",
+        "filter: positive (model.py:8): function of a dataset, Dataset_filter_positive to TensorFlow, 6 nodes, "
         "soft placement on",
-        "Dataset_map_lambda: function, the map function of the dataset at model.py:10, 6 nodes, soft placement on",
-        "reduce_lambda: function, the reduce function of the dataset at model.py:11, 5 nodes, soft placement on",
+        "map: lambda (model.py:10): function of a dataset, Dataset_map_lambda to TensorFlow, 6 nodes, "
+        "soft placement on",
+        "reduce: lambda (model.py:11): function of a dataset, reduce_lambda to TensorFlow, 5 nodes, soft placement on",
     ]
     assert devices(result, "Dataset_map_scale") == {
         "args_0": "CPU:0", "mul_readvariableop_resource": "GPU:0", "Cast": "CPU:0", "mul/ReadVariableOp": "GPU:0",
@@ -327,11 +328,13 @@ def test_what_a_kernel_runs_whole_is_on_its_device_and_not_placed(write) -> None
     unplaced = [placed for placed in result if placed.placement.program.runs_unplaced]
     alone = agreement_line(result.only(unplaced[0].title))
     assert alone.endswith(" rules: what is shown runs on its device, without placement")
-    assert [placed.title for placed in unplaced] == ["_remote_next_func", "_remote_next_func #2"]
+    assert [placed.title for placed in unplaced] == [
+        "iter: remote next (model.py:4)", "iter: remote next (model.py:4) #2",
+    ]  # fmt: skip
     assert [set(devices(result, placed.title).values()) for placed in unplaced] == [{"GPU:0"}, {"GPU:1"}]
     assert write_title(unplaced[0]).endswith("8 nodes on its device, without placement, soft placement on")
     assert (result.agrees, result.coverage.missing) == (True, ())
-    assert "_remote_next_func" not in {verdict.program for verdict in of_agreement(result)}
+    assert unplaced[0].title not in {verdict.program for verdict in of_agreement(result)}
 
 
 @pytest.mark.parametrize("machine", ["cpu:1", "cpu:1,gpu:2"])
@@ -487,3 +490,19 @@ def test_a_branch_that_grappler_optimizes_as_any_function_is_not_compared(write,
     assert result.agrees
     told = "; 1 function not compared, as Grappler's meta_optimizer is not replayed"
     assert agreement_line(result).endswith(told)
+
+
+def test_a_variant_that_a_function_captures_is_on_the_device_of_its_op(write) -> None:
+    write("""\
+        import tensorflow as tf
+        v1 = tf.compat.v1
+        with tf.Graph().as_default():
+            rows = tf.data.Dataset.range(10).apply(tf.data.experimental.copy_to_device("/cpu:1"))
+            with tf.device("/cpu:1"):
+                element = v1.data.make_one_shot_iterator(rows).get_next()
+            with v1.Session() as session:
+                print(session.run(element))
+    """)
+    result = simplace.check("model.py", "cpu:2")
+    assert devices(result, "_remote_init_func")["remotecall_wrapdatasetvariant"] == "CPU:1"
+    assert result.agrees

@@ -60,14 +60,14 @@ def test_a_call_that_a_session_does_not_inline() -> None:
 
 
 def test_a_captured_variant_is_on_the_device_of_the_op() -> None:
-    keep = function("keep(x: float, w: variant, s: string) -> y: float", "i = Identity(x) {T=float}", {"y": "i:output:0"})
+    keep = function("keep(x: float, w: variant) -> y: float", "i = Identity(x) {T=float}", {"y": "i:output:0"})
     walk = function(
-        "walk(d: variant, w: variant, s: string) -> y: variant",
-        "m = MapDataset(d, w, s) @/device:CPU:1 {f=fn('keep'), Targuments=(variant, string), output_types=(float,), "
+        "walk(d: variant, w: variant) -> y: variant",
+        "m = MapDataset(d, w) @/device:CPU:1 {f=fn('keep'), Targuments=(variant,), output_types=(float,), "
         "output_shapes=(shape,)}",
         {"y": "m:handle:0"},
     )
-    program = call_program(walk, keep, devices=(CPU0, CPU0, CPU0))
+    program = call_program(walk, keep, devices=(CPU0, CPU0))
     (called,) = find_captured(place_program(program, local_devices([("CPU", 2)]), TABLE))
     cpu1 = CPU0.replace("CPU:0", "CPU:1")
-    assert called.arg_devices == (cpu1, cpu1, CPU0)
+    assert called.arg_devices == (cpu1, cpu1)
