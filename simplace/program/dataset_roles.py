@@ -40,6 +40,11 @@ def describe_function(op: str, attr: str, function: str, makers: Mapping[str, Fu
     >>> describe_function("GroupByWindowDataset", "key_func", "__inference_Dataset_group_by_window_lambda_1", {}, "")
     'group_by_window: key_func'
 
+    What takes elements over to another device is made by several calls.
+
+    >>> describe_function("GeneratorDataset", "init_func", "__inference__remote_init_func_1", {}, "")
+    'remote init'
+
     What tf.data's optimizers make of functions is named after these.
 
     >>> describe_function("MapDataset", "f", "map_fusion_funcs/f/g", {"f": mine, "g": made}, "")
@@ -56,7 +61,7 @@ def describe_function(op: str, attr: str, function: str, makers: Mapping[str, Fu
     called = maker.called or called
     argument = _name_argument(attr, transformation)
     if remote := _REMOTE.fullmatch(maker.name):
-        return f"{called or transformation}: remote {remote[1]}"
+        return f"{called}: remote {remote[1]}" if called else f"remote {remote[1]}"
     if called in ("", transformation):
         is_shown = not argument or (maker.is_users and maker.name != _LAMBDA)
         return f"{transformation}: {_join(argument, maker.name.strip('_') if is_shown else '')}"
