@@ -106,7 +106,8 @@ def test_an_op_of_a_cluster_is_explained() -> None:
         "  1. It is compiled by XLA together with 3 others into one kernel for GPU:0, where its call c "
         "(PartitionedCall) runs.\n"
         "  2. XLA has no kernel for AsString: TensorFlow refuses to run the call.\n"
-        "  3. As for c (PartitionedCall): It requested /device:GPU:0 and got GPU:0."
+        "  3. As for c (PartitionedCall): It requested /device:GPU:0 and got GPU:0.\n"
+        "see reason/compiled_by_xla, reason/requested"
     )
 
 
