@@ -23,7 +23,7 @@ from simplace.oracle.import_question import NOT_ASKED, ImportQuestion, ask_impor
 from simplace.pipeline import EagerPlacer, import_programs, place_program
 from simplace.placement.default_device import call_device
 from simplace.placement.placement import Placement
-from simplace.program.program import Program
+from simplace.program.program import EAGER_OPS, Program
 from simplace.program.program_labels import label_programs
 from simplace.progress import Stage, count_stage, show_nothing
 from simplace.result import Placed, Result
@@ -230,6 +230,7 @@ def place_observation(target: str, observed: Observation, settings: Settings, ki
     if not devices.devices:
         devices = _devices_of(settings.machine)  # TensorFlow did not start
     placed = label_results(list(_place_with_callees(observed, devices, table, settings)))
+    settings.stage(f"placing {EAGER_OPS}")
     eager, eager_agreement = _placed_eager(observed, devices, table)
     failure = failure_of(target, observed)
     return kind(
@@ -318,6 +319,7 @@ def _place_with_callees(
     from simplace.compare.logged_functions import place_callees
 
     def place_callee(program: Program, own: DeviceSet) -> Placement:
+        settings.stage(f"placing {program.title}")
         return place_program(program, own, table, soft_placement=settings.soft_placement)
 
     own = [each for each in observed.programs if each.program.caller is None]

@@ -13,7 +13,7 @@ from itertools import combinations
 from typing import Protocol
 
 from simplace.graph.dtypes import DataType
-from simplace.graph.function_names import shown_name
+from simplace.graph.function_names import FUSED, SPLITS, shown_name
 from simplace.graph.node_def import ArgDef, FuncRef, FunctionDef, GraphDef, NodeDef, TensorInfo
 from simplace.graph.op_kinds import is_partitioned_call
 from simplace.kernels.registry import KernelTable
@@ -26,10 +26,9 @@ from simplace.program.observation import LoggedGraph
 from simplace.program.program import Program
 
 _PIPELINE = "pipeline"  # our name for the function that stands for a dataset's graph
-_SPLITS = ("_first_split", "_second_split")
 # What the names of the functions begin with that each optimizer makes.
 _MADE_BY = {
-    MAP_FUSION: "map_fusion_funcs/",
+    MAP_FUSION: FUSED,
     FILTER_FUSION: "fused_predicate",
     MAP_AND_FILTER_FUSION: "fused_map_and_filter_function",
 }
@@ -82,7 +81,7 @@ def find_fused(callees: Iterable[Program], logged: MadeLogs, table: KernelTable)
     for name in logged.names:
         names.setdefault(_NUMBER.sub("", name), []).append(name)
     asked = [key for key, start in _MADE_BY.items() if any(base.startswith(start) for base in names)]
-    is_split = any(base.endswith(_SPLITS) for base in names)
+    is_split = any(base.endswith(SPLITS) for base in names)
     taken = {_find_upstream(each) for each in programs.values()}
     found: dict[tuple[str, ...], FusedFunction] = {}
     for program in programs.values():

@@ -103,13 +103,6 @@ class Explainer:
         teller = _Teller(self._words)
         return teller.tell(node) if node in self._words.placement.decisions else teller.tell_refused(node)
 
-    def _list_pages(self, node: int) -> tuple[str, ...]:
-        placement = self._words.placement
-        if node not in placement.decisions:
-            return (name_page("refused"),)
-        find = self._words.find_reason
-        return list_reason_pages(reason.rule for reason in why.follow_reasons(placement, find(node), find))
-
     def name_rule(self, node: int) -> str:
         """Return the name of the rule that decided the device of a node, "" where it has none."""
         return self._words.find_reason(node).rule if node in self._words.placement.decisions else ""
@@ -121,6 +114,13 @@ class Explainer:
     def reason(self, reason: why.Reason) -> Sentence:
         """Return the sentence of one reason."""
         return self._words.reason(reason)
+
+    def _list_pages(self, node: int) -> tuple[str, ...]:
+        placement = self._words.placement
+        if node not in placement.decisions:
+            return (name_page("refused"),)
+        find = self._words.find_reason
+        return list_reason_pages(reason.rule for reason in why.follow_reasons(placement, find(node), find))
 
 
 def find_node(placement: Placement, name: str) -> int:
@@ -179,17 +179,14 @@ class _Teller:
 
     def tell_compiled(self, cluster: Cluster, op: ClusterOp) -> Explanation:
         words, reason = self._words, why.make_compiled_reason(cluster, op)
+        of_call = why.find_reason(self._placement, cluster.node)
         self._say(words.compiled(reason))
         if not op.is_supported:
             self._say(f"XLA has no kernel for {op.op}: TensorFlow refuses to run the call.")
-        self._say(
-            "As for ", words.node(cluster.node), ": ", words.reason(why.find_reason(self._placement, cluster.node))
-        )
+        self._say("As for ", words.node(cluster.node), ": ", words.reason(of_call))
         at = f" at {op.at}" if op.at else ""
         headline = join_sentence(f"{op.name} ({op.op}) runs on {words.device(cluster.device)}{at}.")
-        own = why.find_reason(self._placement, cluster.node)
-        pages = list_reason_pages((reason.rule, own.rule))
-        return Explanation(op.name, headline, tuple(self._lines), pages)
+        return Explanation(op.name, headline, tuple(self._lines), list_reason_pages((reason.rule, of_call.rule)))
 
     def tell_refused(self, node: int) -> list[Sentence]:
         words, refusal = self._words, self._placement.refusal

@@ -49,7 +49,7 @@ def _find_line(program: Program) -> str:
 
 
 def _with_line(program: Program, *, is_needed: bool) -> str:
-    at = _find_line(program)
-    if program.known_as:
-        return f"{program.known_as} ({at})" if at else program.known_as
+    at, known = _find_line(program), program.known_as
+    if known:
+        return f"{known} ({at})" if at else known
     return f"{program.name} ({at})" if at and is_needed else program.name

@@ -6,6 +6,7 @@ import functools
 from collections.abc import Iterator
 from typing import Any
 
+from simplace.oracle.child.called_functions import read_function_name
 from simplace.oracle.child.patches import patch_method
 from simplace.oracle.child.recorder import Recorder
 from simplace.oracle.child.source_lines import SourceLines
@@ -28,17 +29,14 @@ class DatasetMakers:
     def _note_maker(self, create: Any) -> Any:
         def create_noted(wrapper: Any, func: Any, *args: Any, **kwargs: Any) -> None:
             create(wrapper, func, *args, **kwargs)
-            name = getattr(wrapper._function, "name", None)
-            if name is not None:
-                made = name.decode() if isinstance(name, bytes) else str(name)
-                own = next(self._list_users(func, set()), None)
-                self._recorder.event(
-                    "dataset function",
-                    function=made,
-                    called=self._lines.name_call(),
-                    name=_name_function(func if own is None else own),
-                    is_users=own is not None,
-                )
+            own = next(self._list_users(func, set()), None)
+            self._recorder.event(
+                "dataset function",
+                function=read_function_name(wrapper._function),
+                called=self._lines.name_call(),
+                name=_name_function(func if own is None else own),
+                is_users=own is not None,
+            )
 
         return create_noted
 
