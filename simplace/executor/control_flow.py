@@ -10,6 +10,7 @@ from typing import Literal
 from simplace.costs.outcomes import DEFAULT_TRIPS, How, Loop, Outcomes
 from simplace.errors import SimplaceError, join_choices
 from simplace.graph.builder import CONTROL
+from simplace.graph.control_flow_info import name_frame
 from simplace.graph.node_def import TensorInfo
 from simplace.graph.op_kinds import (
     ENTERS,
@@ -157,9 +158,8 @@ class _ControlFlowReader:
         for i, node in enumerate(self.graph.nodes):
             if _ROLES.get(node.op) != "enter":
                 continue
-            attrs = self._attrs(i)
-            name = attrs.get("frame_name", b"")
-            text = name.decode(errors="replace") if isinstance(name, bytes) else str(name)
+            attrs = self.graph.attrs_of(i)
+            text = name_frame(attrs)
             group = groups.setdefault(text, len(groups))
             if group == len(self.frames):
                 parallel = attrs.get("parallel_iterations", DEFAULT_PARALLEL)
@@ -167,10 +167,6 @@ class _ControlFlowReader:
             self.frames[group] = (text, self.frames[group][1] + 1, self.frames[group][2])
             self.frame_of_enter[i] = group
             self.is_constant[i] = bool(attrs.get("is_constant", False))
-
-    def _attrs(self, i: int) -> Mapping[str, object]:
-        origin = self.graph.nodes[i].origin
-        return self.graph.placed.graph.attrs[origin] if origin >= 0 else {}
 
     def _input(self, i: int, slot: int) -> int:
         """Return the node behind an input; a receive stands for what its send sends. -1: no such input."""
@@ -250,7 +246,7 @@ class _ControlFlowReader:
             seen.add(i)
             op = self.graph.nodes[i].op
             if is_constant(op):
-                value = self._attrs(i).get("value")
+                value = self.graph.attrs_of(i).get("value")
                 return value.value if isinstance(value, TensorInfo) else None
             if is_exit(op):
                 return self._count(i)

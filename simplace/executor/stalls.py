@@ -5,8 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from simplace.errors import SimplaceError
-from simplace.graph.control_flow_info import ROOT, build_control_flow_info
-from simplace.graph.op_kinds import is_enter, is_exit
+from simplace.graph.control_flow_info import build_control_flow_info, find_mixed_frames, name_frame
 from simplace.partition.graph_partition import PartitionedGraph
 
 
@@ -33,11 +32,5 @@ def _find_between_frames(graph: PartitionedGraph) -> str:
             behind[edge.src].append(node)
     sources = [node for node, edges in enumerate(graph.ins) if not edges]
     info = build_control_flow_info(ops, behind.__getitem__, sources)
-    for node, edges in enumerate(graph.ins):
-        frames = {
-            info.parent_frame.get(info.frame[edge.src], ROOT) if is_exit(ops[edge.src]) else info.frame[edge.src]
-            for edge in edges
-        }
-        if len(frames) > 1 and not is_enter(ops[node]):
-            return f"{graph.nodes[node].name} ({ops[node]})"
-    return ""
+    mixed = find_mixed_frames(ops, behind.__getitem__, info, lambda enter: name_frame(graph.attrs_of(enter)))
+    return "" if mixed is None else f"{graph.nodes[mixed.node].name} ({ops[mixed.node]})"

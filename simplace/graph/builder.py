@@ -140,6 +140,12 @@ class GraphBuilder:
         assert node is not None, "the sink is never removed"
         return node
 
+    def node(self, id: int) -> Node:
+        """Return a live node by its id."""
+        node = self.nodes[id]
+        assert node is not None, f"node {id} is removed"
+        return node
+
     def op_nodes(self) -> Iterator[Node]:
         """Walk the live nodes by id, without source and sink; nodes added meanwhile are visited too."""
         i = 2

@@ -9,23 +9,27 @@ from collections.abc import Callable, Mapping
 from typing import Any
 
 from simplace.graph.builder import CONTROL, GraphBuilder, Node, Origin, control_inputs
-from simplace.graph.control_flow_info import ROOT, build_control_flow_info
+from simplace.graph.control_flow_info import ROOT, MixedFrames, build_control_flow_info, find_mixed_frames, name_frame
 from simplace.graph.dtypes import DataType
 from simplace.graph.node_def import ShapeAttr, TensorInfo
 from simplace.graph.op_kinds import ACCUMULATE_N
 from simplace.lowering.inline_function_utils import COLOCATION
+from simplace.program.status import Refused, invalid_argument
 
 _INT32 = DataType.DT_INT32
 
 
 def remove_accumulate_n(graph: GraphBuilder) -> None:
-    """Replace every AccumulateNV2 that is in the graph now."""
+    """Replace every AccumulateNV2 that is in the graph now.
+
+    Raises `Refused` where one is found in a graph with a node, any node, whose inputs are from different loop frames.
+    """
     found = [node for node in graph.op_nodes() if node.op == ACCUMULATE_N]
     if not found:
         return
     frames = loop_frames(graph)
     for node in found:
-        enter = graph.nodes[frames[node.id]] if frames[node.id] != ROOT else None
+        enter = graph.node(frames[node.id]) if frames[node.id] != ROOT else None
         if enter is None or enter.attrs.get("parallel_iterations") == 1:
             _use_variable(graph, node)
         else:
@@ -33,14 +37,21 @@ def remove_accumulate_n(graph: GraphBuilder) -> None:
 
 
 def loop_frames(graph: GraphBuilder) -> list[int]:
-    """List by node id the Enter that opens the innermost loop around each node, `ROOT` outside of loops."""
+    """List by node id the Enter that opens the innermost loop around each node, `ROOT` outside of loops.
+
+    Raises `Refused` for a node whose inputs are from different frames, as `BuildControlFlowInfo` does.
+    """
     ops = ["" if node is None else node.op for node in graph.nodes]
 
     def successors(node: int) -> list[int]:
         found = graph.nodes[node]
-        return [] if found is None else [edge.dst.id for edge in found.out_edges]
+        return [] if found is None else [edge.dst.id for edge in found.out_edges if edge.dst is not graph.sink]
 
-    return build_control_flow_info(ops, successors, [graph.source.id]).frame
+    info = build_control_flow_info(ops, successors, [graph.source.id])
+    mixed = find_mixed_frames(ops, successors, info, lambda enter: name_frame(graph.node(enter).attrs))
+    if mixed is not None:
+        raise _refuse_frames(graph, mixed)
+    return info.frame
 
 
 def make_node_adder(graph: GraphBuilder, node: Node, made_by: str) -> Callable[..., Node]:
@@ -79,6 +90,14 @@ def replace_node(graph: GraphBuilder, old: Node, new: Node) -> None:
         else:
             graph.add_edge(new, 0, edge.dst, edge.dst_slot)
     graph.remove_node(old)
+
+
+def _refuse_frames(graph: GraphBuilder, mixed: MixedFrames) -> Refused:
+    node, src, first = (graph.node(one).name for one in (mixed.node, mixed.src, mixed.first))
+    return invalid_argument(
+        f"{{{{node {node}}}}} has inputs from different frames. The input {{{{node {src}}}}} is in frame "
+        f"'{mixed.src_frame}'. The input {{{{node {first}}}}} is in frame '{mixed.first_frame}'."
+    )
 
 
 def _use_variable(graph: GraphBuilder, node: Node) -> None:

@@ -11,7 +11,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from simplace.graph.builder import CONTROL
-from simplace.graph.control_flow_info import ROOT, build_control_flow_info
+from simplace.graph.control_flow_info import ROOT, build_control_flow_info, name_frame
 from simplace.graph.dtypes import DataType, is_ref
 from simplace.graph.node_def import TensorInfo
 from simplace.graph.op_kinds import CONTROL_FLOW, MERGES, is_enter, is_exit, is_loop_cond, is_next_iteration, is_switch
@@ -86,7 +86,7 @@ class ControlLoops:
         out_edges, _ = _collect_neighbours(draft)
         info = build_control_flow_info(draft.ops, lambda node: [edge[2] for edge in out_edges[node]], [_SOURCE])
         self._frames, self._around = info.frame, info.parent_frame
-        self._frame_names = {ROOT: "", **{enter: _frame_name(draft, enter) for enter in self._around}}
+        self._frame_names = {ROOT: "", **{enter: name_frame(draft.attrs[enter]) for enter in self._around}}
         self._conditions = {
             self._frame_names[frame]: node
             for node, frame in enumerate(self._frames)
@@ -181,8 +181,3 @@ class ControlLoops:
     def _new_name(self, near: int, prefix: str) -> str:
         self._names += 1
         return f"{prefix}{self._draft.names[near]}/_{self._names}"
-
-
-def _frame_name(draft: Draft, enter: int) -> str:
-    name = draft.attrs[enter].get("frame_name", b"")
-    return name.decode(errors="replace") if isinstance(name, bytes) else str(name)

@@ -156,6 +156,11 @@ class PartitionedGraph:
         own = (node.origin for node in self.nodes)
         return [back[one] if one >= 0 and origins[one].made_by != MADE_BY else -1 for one in own]
 
+    def attrs_of(self, node: int) -> Mapping[str, object]:
+        """Return the attributes of a node's op in the graph that was partitioned, none for what the partition made."""
+        origin = self.nodes[node].origin
+        return self.placed.graph.attrs[origin] if origin >= 0 else {}
+
     def source_line(self, node: int) -> str:
         """Return the user's "file:line" of a node; that of its producer for a send or receive."""
         part = self.nodes[node]

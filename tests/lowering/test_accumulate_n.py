@@ -1,5 +1,8 @@
 """AccumulateNV2 replaced before anything else."""
 
+import pytest
+
+from simplace.program.status import Refused
 from tests.lowering.worlds import prepared, same, session_program
 
 
@@ -76,4 +79,36 @@ def test_temporary_variable_in_a_sequential_loop():
         n/Internal/_5 = AssignAdd(n/Internal/_4, e)
         n = DestroyTemporaryVariable(n/Internal/_4, ^n/Internal/_5)
         """,
+    )
+
+
+@pytest.mark.parametrize(
+    "nodes",
+    [
+        "e = Enter(x) {frame_name=b'f'}; f = Enter(x) {frame_name=b'f'}; both = Add(e, f); n = AccumulateNV2(x) {N=1}",
+        "e = Enter(x) {frame_name=b'f'}; gone = Exit(e); both = Add(x, gone); n = AccumulateNV2(x) {N=1}",
+        "e = Enter(x) {frame_name=b'f'}; mixed = Add(e, x)",
+    ],
+    ids=["one frame by its name", "an exit leaves", "nothing asks"],
+)
+def test_frames_that_are_not_refused(nodes: str):
+    prepared(session_program("x = Const() {dtype=float}\n" + nodes.replace("; ", "\n")))
+
+
+def test_inputs_from_different_frames_are_refused_where_the_pass_asks():
+    with pytest.raises(Refused) as refused:
+        prepared(
+            session_program(
+                """
+            x = Const() {dtype=float}
+            e = Enter(x) {frame_name=b'f'}
+            mixed = Add(e, x)
+            n = AccumulateNV2(x) {N=1}
+            """
+            )
+        )
+    assert refused.value.refusal.code == "INVALID_ARGUMENT"
+    assert refused.value.refusal.message == (
+        "{{node mixed}} has inputs from different frames. The input {{node e}} is in frame 'f'. "
+        "The input {{node x}} is in frame ''."
     )
