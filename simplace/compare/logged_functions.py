@@ -131,6 +131,7 @@ class LoggedFunctions:
         called = Counter((each.program.function, tuple(each.log)) for each in direct)
         called.update(observed.placed_again)
         self._table = table
+        self._given = {(each.program.function, each.program.arg_devices) for each in observed.programs}
         self._pipelines = _list_pipelines(each.program for each in observed.programs)
         self._by_name: dict[str, list[LoggedGraph]] = {}
         for graph in observed.logged.graphs:
@@ -190,6 +191,8 @@ class LoggedFunctions:
                 opened=how.opened,
             )
             arguments = _list_arg_devices(program, graph) if len(logged) > 1 else program.arg_devices
+            if arguments != program.arg_devices and (function.name, arguments) in self._given:
+                continue  # the instance of another iterator, on another device
             yield replace(program, arg_devices=arguments, caller=caller), None if caller.unreplayed else graph.nodes
         if not logged and not _is_left_out(program):
             yield program, None

@@ -17,8 +17,8 @@ from simplace.graph import dtypes
 from simplace.graph.dtypes import DataType, base_type
 from simplace.graph.graph import Graph
 from simplace.graph.op_kinds import CONTROL_FLOW, IDENTITIES, is_arg, is_merge
+from simplace.kernels.dataset_ops import is_dataset_op
 from simplace.partition.transfers import MemoryTypes
-from simplace.placement.exemptions import is_dataset_op
 from simplace.placement.host_only import LIST_OPS
 from simplace.placement.placement import Placement
 
@@ -126,7 +126,7 @@ def _name_content(placement: Placement, node: int) -> Content | None:
     op, attrs = graph.ops[node], graph.attrs[node]
     if is_arg(op):
         return "dataset" if attrs.get("index", -1) in placement.program.datasets else None
-    if is_dataset_op(op, graph.out_types[node]):
+    if is_dataset_op(op, placement.groups.support.table.op(op), graph.out_types[node]):
         return "dataset"
     return _LISTS.get(attrs.get("element_dtype", DataType.DT_INVALID)) if op in LIST_OPS else None
 

@@ -15,11 +15,10 @@ from simplace.explain.finding_lines import format_finding
 from simplace.explain.findings import IdleGpu, NoKernel, NoSuchDevice
 from simplace.explain.sentences import short_request
 from simplace.graph import dtypes
+from simplace.kernels.dataset_ops import is_dataset_op
 from simplace.kernels.kernel_lookup import nearest_dtype
-from simplace.kernels.registry import types_of
 from simplace.placement.eager.eager_placement import EagerCopies, PlacedEager, PlacedOp
 from simplace.placement.eager.execute import EagerRule, kernel_on
-from simplace.placement.exemptions import is_dataset_op
 from simplace.program.program import EAGER_OPS
 
 # Bytes that the ops of a line copy one way in a whole run. A copy takes some ten microseconds however small it is, so
@@ -183,7 +182,7 @@ def _is_of_program(each: PlacedOp, number: int, eager: PlacedEager) -> bool:
 def _is_dataset(each: PlacedOp, eager: PlacedEager) -> bool:
     definition = eager.table.op(each.op.op)
     assert definition is not None, "an op that the table does not know is not placed"
-    return is_dataset_op(each.op.op, types_of(definition, definition.outputs, each.op.attrs))
+    return is_dataset_op(each.op.op, definition, ())
 
 
 def _idle_gpus(eager: PlacedEager) -> Iterator[IdleGpu]:

@@ -2,19 +2,41 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+import re
+from collections.abc import Mapping, Sequence
 from typing import Any
 
+from simplace.graph.dtypes import DataType
 from simplace.graph.function_names import split_dataset_op
 from simplace.kernels.registry import OpDef, argument_ranges
 
 _WITHOUT_DEFAULT = "ReduceDataset"  # its kernel sets use_default_device to false (reduce_dataset_op.cc)
+_DATASET = re.compile(r"(?:DatasetFromGraph|.*Dataset(?:V[0-9]+)?)")
 _BATCHES = frozenset({"BatchDataset", "PaddedBatchDataset", "ParallelBatchDataset", "MapAndBatchDataset"})
 
 
 def calls_captured(op_def: OpDef | None) -> bool:
     """Return whether the kernel of an op calls functions as datasets do."""
     return op_def is not None and "Dataset" in op_def.name and "func" in op_def.attr_types.values()
+
+
+def is_dataset_op(op: str, definition: OpDef | None, out_types: Sequence[int]) -> bool:
+    """Return whether an op makes a dataset (DatasetOpKernel::IsDatasetOp, tensorflow/core/framework/dataset.cc).
+
+    The definition decides, where there is one: what a walk through a dataset returns may be a variant, too. The types
+    of the outputs count for an eager op that is run as a function, `__wrapped__MapDataset_device_...`.
+    """
+    declared = out_types if definition is None else [arg.type for arg in definition.outputs]
+    if list(declared) != [DataType.DT_VARIANT]:
+        return False
+    return _DATASET.fullmatch(op.split("_")[4] if op.startswith("__wrapped__") else op) is not None
+
+
+def makes_dataset(op_def: OpDef | None) -> bool:
+    """Return whether an op of tf.data gives a dataset, also one that it wraps for a copy to another device."""
+    if op_def is None or "Dataset" not in op_def.name:
+        return False
+    return [arg.type for arg in op_def.outputs] == [DataType.DT_VARIANT]
 
 
 def describe_role(op: str, attr: str) -> str:

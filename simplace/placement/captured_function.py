@@ -1,7 +1,8 @@
 """The functions that the kernels of dataset ops call: each is a graph of its own, which TensorFlow places when needed.
 
 Mirrors `CapturedFunction::Instantiate` of tensorflow/core/data/captured_function.cc: the elements of a dataset are on
-the device of the op, a captured variable is where its handle says, and all results go back to the op's device.
+the device of the iterator over it, or of the op that walks through it, a captured variable is where its handle says,
+and all results go back to the first.
 """
 
 from __future__ import annotations
@@ -9,15 +10,16 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Mapping
 from itertools import chain
 
-from simplace.devices.device_set import Device
 from simplace.graph.dtypes import DataType
 from simplace.graph.function_names import shown_name
 from simplace.graph.node_def import FuncRef, FunctionDef, GraphDef
+from simplace.graph.op_kinds import is_retval
 from simplace.kernels.dataset_ops import (
     calls_captured,
     count_rewrites,
     describe_role,
     find_captured_slots,
+    makes_dataset,
     takes_default,
 )
 from simplace.lowering.fusion_utils import OF_DATASETS
@@ -26,6 +28,7 @@ from simplace.placement.placement import Placement
 from simplace.program.program import Caller, Program
 
 _ON_HOST = frozenset({DataType.DT_INT32, DataType.DT_STRING})  # MTypeFromDType, beside resources; a variant is not
+_INITIALIZES = frozenset({"MakeIterator", "MultiDeviceIteratorInit"})  # their inputs begin with a dataset, an iterator
 
 
 def find_captured(placement: Placement) -> list[Program]:
@@ -64,7 +67,7 @@ def _make_programs(placement: Placement, node: int, beside: tuple[str, ...]) -> 
     op_def = placement.groups.support.table.op(op)
     if op_def is None or not calls_captured(op_def):
         return
-    device = placement.devices.by_name[placement.device(node)]
+    walkers = _list_walking_devices(placement, node)
     for attr, kind in op_def.attr_types.items():
         called = attrs.get(attr) if kind == "func" else None
         found = _find_function(program, called.name) if isinstance(called, FuncRef) else None
@@ -92,19 +95,55 @@ def _make_programs(placement: Placement, node: int, beside: tuple[str, ...]) -> 
             beside=beside,
             may_be_optimized=optimizes_called(program, beside),
         )
-        yield Program(
-            shown_name(function.name),
-            "dataset",
-            GraphDef((), select_reached(function, library), program.graph.producer),
-            function.name,
-            tuple(_list_arg_devices(placement, node, function, slots, device)),
-            device.name,
-            placement.soft_placement,
-            program.notes,
-            inlining=program.inlining,
-            caller=caller,
-            makers=program.makers,
-        )
+        for device in walkers:
+            yield Program(
+                shown_name(function.name),
+                "dataset",
+                GraphDef((), select_reached(function, library), program.graph.producer),
+                function.name,
+                tuple(_list_arg_devices(placement, node, function, slots, device)),
+                device,
+                placement.soft_placement,
+                program.notes,
+                inlining=program.inlining,
+                caller=caller,
+                makers=program.makers,
+            )
+
+
+def _list_walking_devices(placement: Placement, node: int) -> list[str]:
+    """List the devices on which something takes elements of the dataset of an op.
+
+    It is the op's own device if nothing does, or if the op makes none but walks through one.
+    """
+    graph, op_of = placement.graph, placement.groups.support.table.op
+    found: dict[str, None] = {}
+    ways = [node] if makes_dataset(op_of(graph.ops[node])) else []
+    seen = set(ways)
+    while ways:
+        last = ways.pop()
+        for edge in graph.out_edges[last]:
+            after = graph.edge_dst[edge]
+            if graph.is_control(edge) or after in seen:
+                continue
+            seen.add(after)
+            is_handed_on = "Dataset" not in graph.ops[after] and DataType.DT_VARIANT in graph.out_types[after]
+            if is_handed_on or makes_dataset(op_of(graph.ops[after])):
+                ways.append(after)
+            elif not is_retval(graph.ops[after]):
+                found[_find_walking_device(placement, after)] = None
+            elif placement.program.kind == "dataset":
+                found[placement.program.scope] = None
+    return list(found) or [placement.device(node)]
+
+
+def _find_walking_device(placement: Placement, node: int) -> str:
+    """Return the device of the iterator that an op initializes, or else its own."""
+    graph = placement.graph
+    if graph.ops[node] in _INITIALIZES:
+        iterator = next(edge for edge in graph.data_in_edges(node) if graph.edge_dst_slot[edge] == 1)
+        return placement.device(graph.edge_src[iterator])
+    return placement.device(node)
 
 
 def _find_function(program: Program, name: str) -> tuple[FunctionDef, Mapping[str, FunctionDef], bool] | None:
@@ -124,16 +163,16 @@ def _find_upstream(placement: Placement, node: int) -> str:
 
 
 def _list_arg_devices(
-    placement: Placement, node: int, function: FunctionDef, slots: range, device: Device
+    placement: Placement, node: int, function: FunctionDef, slots: range, device: str
 ) -> Iterator[str]:
     graph = placement.graph
     sources = {graph.edge_dst_slot[e]: graph.edge_src[e] for e in graph.in_edges[node] if not graph.is_control(e)}
-    host = next((each.name for each in placement.devices if each.type == "CPU"), device.name)
+    host = next((each.name for each in placement.devices if each.type == "CPU"), device)
     own = len(function.inputs) - len(slots)
     for i, arg in enumerate(function.inputs):
         if i < own:
-            yield device.name
+            yield device
         elif arg.dtype == DataType.DT_RESOURCE:
             yield placement.device(sources[slots[i - own]])
         else:
-            yield host if arg.dtype in _ON_HOST else device.name
+            yield host if arg.dtype in _ON_HOST else device

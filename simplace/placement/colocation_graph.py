@@ -14,10 +14,11 @@ from simplace.devices.device_set import COMPOSITE, Device, DeviceSet, type_order
 from simplace.graph.builder import CONTROL
 from simplace.graph.dtypes import REF_OFFSET, DataType
 from simplace.graph.graph import Graph
+from simplace.kernels.dataset_ops import is_dataset_op
 from simplace.kernels.kernel_lookup import UnknownConstraintError
 from simplace.placement import error_messages
 from simplace.placement.candidates import CandidateFinder, Candidates
-from simplace.placement.exemptions import EXEMPT_FROM_INPUT_COLOCATION, is_dataset_op
+from simplace.placement.exemptions import EXEMPT_FROM_INPUT_COLOCATION
 from simplace.placement.kernel_support import KernelSupport, Types
 from simplace.program.status import Refused, internal_error, invalid_argument
 
@@ -325,7 +326,8 @@ class ColocationGroups:
                 self._resource[node] = spec
 
     def _is_dataset(self, node: int) -> bool:
-        return is_dataset_op(self.graph.ops[node], self.graph.out_types[node])
+        op = self.graph.ops[node]
+        return is_dataset_op(op, self.support.table.op(op), self.graph.out_types[node])
 
     def _leaves_composite(self, source: int, target: int) -> bool:
         for specs in (self._assigned, self._resource, self._requested):

@@ -6,10 +6,6 @@ and its uses in tensorflow/core/ops and tensorflow/core/kernels).
 
 from __future__ import annotations
 
-import re
-
-from simplace.graph.dtypes import DataType
-
 EXEMPT_FROM_INPUT_COLOCATION = frozenset(
     """
     IdentityN PartitionedCall StatefulPartitionedCall RpcServerRegister
@@ -22,17 +18,3 @@ EXEMPT_FROM_INPUT_COLOCATION = frozenset(
     DeleteMultiDeviceIterator
     """.split()
 )
-
-_DATASET = re.compile(r"(?:DatasetFromGraph|.*Dataset(?:V[0-9]+)?)")
-
-
-def is_dataset_op(op: str, out_types: tuple[int, ...]) -> bool:
-    """Return whether an op makes a dataset (DatasetOpKernel::IsDatasetOp, tensorflow/core/framework/dataset.cc).
-
-    >>> is_dataset_op("MapDataset", (21,)), is_dataset_op("TensorListReserve", (21,))
-    (True, False)
-    """
-    if out_types != (DataType.DT_VARIANT,):
-        return False
-    wrapped = op.startswith("__wrapped__")  # an eager op run as a function: __wrapped__MapDataset_device_...
-    return _DATASET.fullmatch(op.split("_")[4] if wrapped else op) is not None

@@ -33,8 +33,8 @@ from simplace.oracle.child.shared_rendezvous import run_alone
 from simplace.oracle.child.tensors import find_host, is_gpu_variable
 from simplace.oracle.child.tf_private import context, pywrap_tfe
 
-_INITIALIZES = frozenset({"MakeIterator", "MultiDeviceIteratorInit"})  # their inputs begin with a dataset, an iterator
-_TAKES_ELEMENTS = _INITIALIZES | WALKS | {
+INITIALIZES = frozenset({"MakeIterator", "MultiDeviceIteratorInit"})  # their inputs begin with a dataset, an iterator
+TAKES_ELEMENTS = INITIALIZES | WALKS | {
     "DatasetToSingleElement", "DatasetToTFRecord", "ExperimentalDatasetToTFRecord", "SaveDataset", "SaveDatasetV2",
 }  # fmt: skip
 # Attributes of tensors, which go when they go.
@@ -70,11 +70,11 @@ class DatasetTwins:
         An op that takes elements has the twin, whose functions are placed at once. One that initializes an iterator has
         the dataset that is placed.
         """
-        if op not in _TAKES_ELEMENTS or find_twin(inputs[0]) is inputs[0]:
+        if op not in TAKES_ELEMENTS or find_twin(inputs[0]) is inputs[0]:
             return inputs
         self._place_inner(inputs[0])
         placed = find_placed(inputs[0])
-        if op in _INITIALIZES:
+        if op in INITIALIZES:
             return [placed, *inputs[1:]]
         place_dataset(placed, vars(inputs[0])[_TYPES])
         return [*map(find_twin, inputs)]
@@ -88,7 +88,7 @@ class DatasetTwins:
         `inputs` are those that the program gives, `functions` those that the op gives to a dataset. The results are the
         op's, or those of the last call.
         """
-        if op in _INITIALIZES:
+        if op in INITIALIZES:
             return self._initialize(inputs, run, results)
         if kernel_types.makes_dataset(op):
             self._follow_dataset(results[0], op, inputs, attrs, functions, run)

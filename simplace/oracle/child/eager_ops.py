@@ -169,6 +169,7 @@ class EagerExecution:
             given = _Given(op, device or "", inputs, attrs or (), run)
             if kernel_types.has_dataset_functions(op):
                 functions = self._datasets.functions.record(op, inputs, given.named_attrs(), given.scope)
+            self._datasets.functions.settle(op, inputs, given.attrs, given.scope)
             given = self._exchange(given)
             with run_at_once():
                 if watched is not None:
@@ -177,7 +178,7 @@ class EagerExecution:
                     results = self._compute_in_py_function(given) if is_in_py_function() else self._compute(given)
                 if self._emulate:
                     results = self._datasets.twins.follow(op, inputs, given.attrs, functions, run, results)
-            self._datasets.functions.mark(functions, results)
+            self._datasets.functions.mark(op, functions, inputs, results)
             return self._datasets.feeds.hand_on(op, inputs, functions, results)
 
     def _exchange(self, given: _Given) -> _Given:
@@ -187,6 +188,7 @@ class EagerExecution:
 
     def _call(self, function: str, inputs: Sequence[Any], scope: str, run: Call, attrs: Sequence[Any]) -> Any:
         """Call a function of the program, and note which datasets it is given elements of."""
+        self._datasets.functions.settle_given(inputs)
         self._datasets.feeds.note_call(function, inputs)
         return self._datasets.feeds.hand_on(function, inputs, (), self._calls.run(function, inputs, scope, run, attrs))
 
@@ -210,11 +212,14 @@ class EagerExecution:
 
         self.ops += 1
         with INSIDE, self._datasets.twins.lend_variables(inputs):
+            self._datasets.functions.settle(op, inputs, repeat.attrs, scope or "")
             with run_at_once():
                 known = self._run_known(repeat.kind, self._exchange(_Given(op, scope or "", inputs, repeat.attrs, run)))
                 if self._emulate:
                     known = self._datasets.twins.follow(op, inputs, repeat.attrs, (), run, known)
-            results = self._datasets.feeds.hand_on(op, inputs, (), repeat.kind.sign(known))
+            results = repeat.kind.sign(known)
+            self._datasets.functions.mark(op, (), inputs, results)
+            self._datasets.feeds.hand_on(op, inputs, (), results)
         if execute.must_record_gradient():
             execute.record_gradient(op, list(inputs), repeat.attrs, results)
         return results if repeat.outputs > 1 else next(iter(results), None)

@@ -133,6 +133,7 @@ def run_request(request: Request) -> int:
             threading._shutdown()  # type: ignore[attr-defined]  # the program's own threads go on after its last line
     atexit._run_exitfuncs()
     limit.report()
+    datasets.functions.report()
     datasets.feeds.report()
     if eager_log is not None:
         eager_log.report()

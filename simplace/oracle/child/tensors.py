@@ -69,7 +69,8 @@ def input_device(tensor: Any, target: str) -> str:
     What the program's own task sends to another one is copied to its CPU (EagerRemoteExecute, eager/execute.cc).
     """
     is_resource = getattr(tensor, "dtype", None) == tf.resource
-    where = (resource_device(tensor) if is_resource else getattr(tensor, "device", "")) or find_host()
+    # What an op on a GPU leaves in host memory, such as a dataset, is on the CPU, though its `device` is the op's.
+    where = (resource_device(tensor) if is_resource else getattr(tensor, "backing_device", "")) or find_host()
     home = task_of(target)
     if task_of(where) != home and task_of(where) != task_of(find_host()):
         return where
