@@ -114,27 +114,53 @@ def _make_programs(placement: Placement, node: int, beside: tuple[str, ...]) -> 
 def _list_walking_devices(placement: Placement, node: int) -> list[str]:
     """List the devices on which something takes elements of the dataset of an op.
 
-    It is the op's own device if nothing does, or if the op makes none but walks through one.
+    It is the op's own device if nothing does, or if the op makes none but walks through one. What walks through a
+    dataset in another one's function has no kernel but on a CPU.
     """
     graph, op_of = placement.graph, placement.groups.support.table.op
     found: dict[str, None] = {}
-    ways = [node] if makes_dataset(op_of(graph.ops[node])) else []
+    ways = [(node, False)] if makes_dataset(op_of(graph.ops[node])) else []
     seen = set(ways)
     while ways:
-        last = ways.pop()
+        last, is_inside = ways.pop()
         for edge in graph.out_edges[last]:
             after = graph.edge_dst[edge]
-            if graph.is_control(edge) or after in seen:
+            way = after, is_inside or _is_walked_inside(placement, after, graph.edge_dst_slot[edge])
+            if graph.is_control(edge) or way in seen:
                 continue
-            seen.add(after)
+            seen.add(way)
             is_handed_on = "Dataset" not in graph.ops[after] and DataType.DT_VARIANT in graph.out_types[after]
             if is_handed_on or makes_dataset(op_of(graph.ops[after])):
-                ways.append(after)
-            elif not is_retval(graph.ops[after]):
-                found[_find_walking_device(placement, after)] = None
-            elif placement.program.kind == "dataset":
-                found[placement.program.scope] = None
+                ways.append(way)
+                continue
+            if is_retval(graph.ops[after]):
+                device = placement.program.scope if placement.program.kind == "dataset" else ""
+            else:
+                device = _find_walking_device(placement, after)
+            if device:
+                found[_find_host(placement, device) if way[1] else device] = None
     return list(found) or [placement.device(node)]
+
+
+def _is_walked_inside(placement: Placement, node: int, slot: int) -> bool:
+    """Return whether the functions of a dataset's op capture an input, and do not return a dataset."""
+    graph = placement.graph
+    op_def, attrs = placement.groups.support.table.op(graph.ops[node]), graph.attrs[node]
+    if op_def is None or slot < 0 or not calls_captured(op_def):
+        return False
+    called = {attr: attrs[attr] for attr, kind in op_def.attr_types.items() if kind == "func" and attr in attrs}
+    if not any(slot in find_captured_slots(op_def, attr, attrs) for attr in called):
+        return False
+    functions = (_find_function(placement.program, each.name) for each in called.values() if isinstance(each, FuncRef))
+    results = (result.dtype for found in functions if found is not None for result in found[0].outputs)
+    return DataType.DT_VARIANT not in results
+
+
+def _find_host(placement: Placement, device: str) -> str:
+    """Return a device that is a CPU, or else the first CPU."""
+    if placement.devices.by_name[device].type == "CPU":
+        return device
+    return next((each.name for each in placement.devices if each.type == "CPU"), device)
 
 
 def _find_walking_device(placement: Placement, node: int) -> str:

@@ -103,10 +103,10 @@ def _calls_python(placement: Placement) -> bool:
 
 def _measure_map(schedule: Schedule, caller: Caller, calls: int) -> MapTime:
     is_parallel = caller.op != _SEQUENTIAL or not _has_state(schedule.placement)
-    one = schedule.trace.makespan
+    one, program = schedule.trace.makespan, schedule.placement.program
     work = sum(span.duration for span in schedule.trace.spans)
     whole = calls * (max(work, one) // schedule.threads.cores if is_parallel else one)
-    return MapTime(schedule.placement.program.name, caller.at, calls, one, whole, is_parallel, schedule.errors)
+    return MapTime(program.known_as or program.name, caller.at, calls, one, whole, is_parallel, schedule.errors)
 
 
 def _has_state(placement: Placement) -> bool:

@@ -98,7 +98,7 @@ def _(change: LayersOverGpus) -> str:
 
 @describe_change.register
 def _(change: ParallelMap) -> str:
-    return f"{change.at}: call {change.function} for several elements at once"
+    return f'{change.at}: call "{change.function}" for several elements at once'
 
 
 @describe_change.register
@@ -261,7 +261,7 @@ def describe_input(slowest: MapTime | None, schedule: Schedule) -> str:
     calls, error = format_count(slowest.calls, "call"), hypot(*slowest.errors.values())
     how = "several at once" if slowest.is_parallel else "one after the other"
     whole, one = (format_uncertain(time, error) for time in (slowest.nanoseconds, slowest.call_time))
-    return f"its input takes longer, {whole}: {calls} of {slowest.name} at {slowest.at}, each {one}, {how}"
+    return f'its input takes longer, {whole}: {calls} of "{slowest.name}" at {slowest.at}, each {one}, {how}'
 
 
 def describe_untimed(untimed: UntimedInput | None) -> str:

@@ -31,6 +31,10 @@ WALKS = {
     "one of each": ("list(far), list(far.batch(2))", {"map_add": ["CPU:1", "CPU:0"]}),
     "a walk": ("far.reduce(zero, total)", {"map_add": ["CPU:0"], "reduce_total": ["CPU:0"]}),
     "two datasets in one": ("list(D.zip((far, D.range(3))))", {"map_add": ["CPU:0"]}),
+    "a walk in another dataset's function": (
+        "list(D.range(2).map(lambda x: far.reduce(x, total)))",
+        {"map_add": ["CPU:0"], "map_lambda": ["CPU:0"], "reduce_total": ["CPU:0"]},
+    ),
     "none": ("far", {"map_add": ["CPU:1"]}),
     "a call": (
         "tf.function(lambda rows: rows.reduce(zero, total))(far)",
@@ -90,3 +94,9 @@ call()
 def test_what_copies_to_a_gpu(walk: str, devices: Sequence[str], tmp_path: Path) -> None:
     found = list_devices(dedent(START) + walk, "cpu:2,gpu:1", tmp_path)
     assert [found[f"remote_{name}_func"] for name in ("init", "next", "finalize")] == [devices] * 3
+
+
+def test_what_is_copied_to_a_gpu_is_made_on_the_cpu(tmp_path: Path) -> None:
+    walk = "list(make().apply(to_gpu)), list(make().batch(2).apply(to_gpu).take(1))"
+    found = list_devices(dedent(START) + walk, "cpu:2,gpu:1", tmp_path)
+    assert (found["map_add"], found["remote_next_func"]) == (["CPU:0"] * 2, ["GPU:0", "CPU:0"])

@@ -155,8 +155,8 @@ for batch in {own}:
     ("own", "told"),
     [
         ("[tf.zeros([32, 3072])] * 2", ""),
-        ("pictures.map(lambda one: tf.reshape(one, [-1])).batch(32)", "32 calls of Dataset_map_lambda at model.py:19"),
-        ("pictures.map(augment).batch(32)", "32 calls of Dataset_map_augment at model.py:19"),
+        ("pictures.map(lambda one: tf.reshape(one, [-1])).batch(32)", '32 calls of "map: lambda" at model.py:19'),
+        ("pictures.map(augment).batch(32)", '32 calls of "map: augment" at model.py:19'),
     ],
     ids=["tensors", "another function", "the same function"],
 )

@@ -46,7 +46,8 @@ class DatasetFunctions:
 
     TensorFlow places a function of a dataset on the device of the iterator over it, or of the op that walks through it
     (`CapturedFunction::Instantiate` of core/data/captured_function.cc takes that device's function library), wherever
-    the dataset's own op is. So functions wait for that op; several may come.
+    the dataset's own op is. So functions wait for that op; several may come. What walks through a dataset in another
+    one's function has no kernel but on a CPU.
     """
 
     def __init__(self, functions: Functions, recorder: Recorder, lines: SourceLines, calls: FunctionCalls) -> None:
@@ -92,22 +93,42 @@ class DatasetFunctions:
             self._write(found, found.device)
         self._waiting.clear()
 
-    def mark(self, op: str, functions: Sequence[str], inputs: Sequence[Any], results: Any) -> None:
+    def mark(
+        self, op: str, functions: Sequence[str], inputs: Sequence[Any], attrs: Sequence[Any], results: Any
+    ) -> None:
         """Let a dataset remember the function that the op which made it has, if it has one, and all that wait."""
         if not kernel_types.makes_dataset(op) or not isinstance(results, (list, tuple)):
             return
-        own = [found for found in self._waiting if found.name in functions] if functions else ()
-        waiting = (*_list_waiting(inputs), *own)
+        waiting = _join_waiting(inputs)
+        if functions:
+            inside = self._list_walked_inside(op, functions, inputs, dict(zip(attrs[::2], attrs[1::2], strict=True)))
+            waiting.update(dict.fromkeys(_join_waiting(inside), True))
+            waiting.update((found, False) for found in self._waiting if found.name in functions)
         for tensor in results:
             if len(functions) == 1:
                 tensor.__dict__[_CALLED] = functions[0]
             if waiting:
                 tensor.__dict__[_WAITING] = waiting
 
+    def _list_walked_inside(
+        self, op: str, functions: Sequence[str], inputs: Sequence[Any], attrs: Mapping[str, Any]
+    ) -> list[Any]:
+        """List the datasets that the functions of an op capture and do not return."""
+        results = (arg for name in functions for arg in self._functions.definition(name).signature.output_arg)
+        if any(arg.type == tf.variant.as_datatype_enum for arg in results):
+            return []
+        return [
+            tensor
+            for attr in kernel_types.find_op_def(op).attr
+            if attr.type == "func"
+            for tensor in find_captured(op, attr.name, inputs, attrs)
+        ]
+
     def _settle(self, datasets: Sequence[Any], device: str) -> None:
-        for found in _list_waiting(datasets):
+        host = f"{task_of(device)}/device:CPU:0"
+        for found, is_inside in _join_waiting(datasets).items():
             self._waiting.pop(found, None)
-            self._write(found, device)
+            self._write(found, host if is_inside and "/device:CPU:" not in device else device)
 
     def _describe_caller(
         self, op: str, attr: str, inputs: Sequence[Any], attrs: Mapping[str, Any], captured: int
@@ -156,10 +177,13 @@ class DatasetFunctions:
         )
 
 
-def _list_waiting(inputs: Sequence[Any]) -> tuple[_CalledFunction, ...]:
-    """List the functions that wait of the datasets among inputs, each once."""
-    found = (each for tensor in inputs for each in getattr(tensor, "__dict__", {}).get(_WAITING, ()))
-    return tuple(dict.fromkeys(found))
+def _join_waiting(inputs: Sequence[Any]) -> dict[_CalledFunction, bool]:
+    """Join the functions that wait of the datasets among inputs, with whether another function walks through theirs."""
+    return {
+        found: is_inside
+        for tensor in inputs
+        for found, is_inside in getattr(tensor, "__dict__", {}).get(_WAITING, {}).items()
+    }
 
 
 def _find_place(tensor: Any) -> str:

@@ -178,7 +178,7 @@ class EagerExecution:
                     results = self._compute_in_py_function(given) if is_in_py_function() else self._compute(given)
                 if self._emulate:
                     results = self._datasets.twins.follow(op, inputs, given.attrs, functions, run, results)
-            self._datasets.functions.mark(op, functions, inputs, results)
+            self._datasets.functions.mark(op, functions, inputs, given.attrs, results)
             return self._datasets.feeds.hand_on(op, inputs, functions, results)
 
     def _exchange(self, given: _Given) -> _Given:
@@ -218,7 +218,7 @@ class EagerExecution:
                 if self._emulate:
                     known = self._datasets.twins.follow(op, inputs, repeat.attrs, (), run, known)
             results = repeat.kind.sign(known)
-            self._datasets.functions.mark(op, (), inputs, results)
+            self._datasets.functions.mark(op, (), inputs, (), results)
             self._datasets.feeds.hand_on(op, inputs, (), results)
         if execute.must_record_gradient():
             execute.record_gradient(op, list(inputs), repeat.attrs, results)

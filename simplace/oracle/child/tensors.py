@@ -69,8 +69,9 @@ def input_device(tensor: Any, target: str) -> str:
     What the program's own task sends to another one is copied to its CPU (EagerRemoteExecute, eager/execute.cc).
     """
     is_resource = getattr(tensor, "dtype", None) == tf.resource
-    # What an op on a GPU leaves in host memory, such as a dataset, is on the CPU, though its `device` is the op's.
-    where = (resource_device(tensor) if is_resource else getattr(tensor, "backing_device", "")) or find_host()
+    where = (resource_device(tensor) if is_resource else getattr(tensor, "device", "")) or find_host()
+    if not is_resource and "/device:GPU:" in where and "/device:CPU:" in tensor.backing_device:
+        where = f"{task_of(where)}/device:CPU:0"  # an op on a GPU may leave a result in host memory, such as a dataset
     home = task_of(target)
     if task_of(where) != home and task_of(where) != task_of(find_host()):
         return where
