@@ -133,6 +133,12 @@ def recorded(writer, write):
         return write()
 
 
+def on(device, make):
+    """Make a dataset under another device than what walks through it."""
+    with tf.device(device):
+        return make()
+
+
 def call(function, *arguments):
     """Make TensorFlow place a function for these arguments."""
     manager = cancellation.CancellationManager()

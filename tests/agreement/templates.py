@@ -527,6 +527,27 @@ VALUES: tuple[Template, ...] = (
     ),
     ("float32", "traced(lambda a: tf.exp(a) * {f}, jit_compile=True)({f})"),
     ("float32", "next(iter(tf.data.Dataset.from_tensors({f}).shuffle(2).repeat().window(2).flat_map(lambda a: a)))"),
+    ("float32", "next(iter(on('/CPU:1', lambda: tf.data.Dataset.from_tensors({f}).map(tf.sin)).take(1)))"),
+    (
+        "float32",
+        "on('/CPU:1', lambda: tf.data.Dataset.from_tensors({f}).map(lambda a: a * {f})).map(tf.exp)"
+        ".get_single_element()",
+    ),
+    (
+        "float32",
+        "on('/CPU:1', lambda: tf.data.Dataset.from_tensors({f})).reduce(tf.TensorArray(tf.float32, 3), "
+        "lambda array, a: array.write(0, a)).stack()",
+    ),
+    (
+        "float32",
+        "tf.data.Dataset.from_tensors({f}).map(tf.sin).apply(tf.data.experimental.copy_to_device('/GPU:0')).take(1)"
+        ".get_single_element()",
+    ),
+    (
+        "float32",
+        "tf.data.Dataset.from_tensors({f}).map(lambda a: on('/CPU:1', lambda: tf.data.Dataset.range(3).map("
+        "lambda b: tf.cast(b, tf.float32))).reduce(0.0, lambda total, b: total + b)).get_single_element()",
+    ),
     ("float32", "v1.data.make_one_shot_iterator(v1.data.Dataset.from_tensors(1.0)).get_next()"),
     ("float32", "v1.data.make_initializable_iterator(v1.data.Dataset.from_tensors({f})).get_next()"),
     ("float32", "tf.raw_ops.Switch(data={f}, pred={b})[1]"),
