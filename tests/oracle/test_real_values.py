@@ -308,6 +308,23 @@ LIFETIMES = """
         gc.enable()
 """
 
+DELETED = """
+    import gc, weakref
+    import tensorflow as tf
+    def use(refusal):
+        variable = tf.Variable([1.0, 2.0])
+        known = weakref.ref(variable)
+        double = tf.function(lambda: variable * 2.0)
+        try:
+            double()
+        except refusal:
+            pass
+        del variable, double
+        gc.collect()
+        return known()  # before the frame ends
+    assert use(ValueError) is None
+"""
+
 ITERATOR_ON_GPU = """
     import tensorflow as tf
     strategy = tf.distribute.OneDeviceStrategy("/GPU:0")
@@ -546,6 +563,7 @@ PROGRAMS = {
     "constants of two threads": (CONSTANTS_OF_TWO_THREADS, 1),
     "iterator on a GPU": (ITERATOR_ON_GPU, 1),
     "lifetimes": (LIFETIMES, 1),
+    "deleted": (DELETED, 1),
     "around calls": (AROUND_CALLS, 1),
     "loops": (LOOPS, 1),
     "kinds": (KINDS, 1),

@@ -14,6 +14,7 @@ from typing import Any
 import tensorflow as tf
 
 from simplace.oracle.child.failures import list_codes
+from simplace.oracle.child.frame_locals import read_local
 from simplace.oracle.child.replaced_sources import read_source
 from simplace.oracle.child.source_lines import SourceLines
 
@@ -138,5 +139,5 @@ def _find_value(node: ast.expr, frame: FrameType) -> Any:
         return getattr(_find_value(node.value, frame), node.attr, None)
     if not isinstance(node, ast.Name):
         return None
-    scopes = (frame.f_locals, frame.f_globals, vars(builtins))
-    return next((scope[node.id] for scope in scopes if node.id in scope), None)
+    named = frame.f_globals.get(node.id, vars(builtins).get(node.id))
+    return read_local(frame, node.id, named)

@@ -8,6 +8,7 @@ from types import CodeType, FrameType
 from typing import Any
 from weakref import WeakKeyDictionary
 
+from simplace.oracle.child.frame_locals import read_local
 from simplace.oracle.child.keras_calls import name_keras_call
 from simplace.oracle.child.source_lines import SourceLines
 from simplace.oracle.child.tf_private import polymorphic_function, traceback_utils, tracing_compilation
@@ -63,7 +64,7 @@ class FunctionOwners:
         return f"{owner}, first call" if owner else ""
 
     def _describe(self, frame: FrameType) -> Owner:
-        function = frame.f_locals["self"]
+        function = read_local(frame, "self")
         code = function._get_key_for_call_stats()
         key = code if isinstance(code, CodeType) and self._lines.is_of_user(code) else function
         if key not in self._numbers:

@@ -9,6 +9,7 @@ from weakref import WeakKeyDictionary
 
 from simplace.graph.op_kinds import MUST_COMPILE
 from simplace.oracle.child.after_import import after_import
+from simplace.oracle.child.frame_locals import read_local
 from simplace.oracle.child.loaded_graphs import change_loaded_graphs, list_node_defs
 from simplace.oracle.child.patches import patch_method
 from simplace.oracle.child.recorder import Recorder
@@ -50,7 +51,7 @@ class AutomaticJit:
         """Return whether a model that Keras decided on makes the call that runs now."""
         frame = inspect.currentframe()
         while frame is not None:
-            caller = frame.f_locals.get("self")
+            caller = read_local(frame, "self")
             if caller is not None and any(caller is model for model in self._decided):
                 return True
             frame = frame.f_back

@@ -19,6 +19,7 @@ import tensorflow as tf
 from simplace.graph.op_kinds import MUST_COMPILE
 from simplace.oracle.child import eager_device
 from simplace.oracle.child.called_functions import list_called
+from simplace.oracle.child.frame_locals import read_local
 from simplace.oracle.child.tensors import (
     describe_resources,
     find_host,
@@ -257,7 +258,7 @@ def _find_called_object(name: str) -> Any:
     """Return the object behind a function that is being called, whose method is among the frames; None without one."""
     frame, depth = inspect.currentframe(), 0
     while frame is not None and depth < _DEPTH:
-        candidate = frame.f_locals.get("self")
+        candidate = read_local(frame, "self")
         if isinstance(candidate, atomic_function.AtomicFunction) and candidate.name.decode() == name:
             return candidate
         frame, depth = frame.f_back, depth + 1
