@@ -726,6 +726,33 @@ def test_sessions_compute_with_grappler_where_the_program_has_it(tmp_path: Path,
     assert (result.failure, result.agrees) == (None, True)
 
 
+CALLED_IN_A_GRAPH = """\
+    import sys
+    import tensorflow as tf
+    def prune():
+        tf.print("not needed", output_stream="file://" + sys.argv[1])
+        return tf.constant(7)
+    with tf.Graph().as_default(), tf.compat.v1.Session() as session:
+        pruned = tf.compat.v1.wrap_function(prune, [])
+        assert session.run(pruned()) == 7
+    open(sys.argv[1], "a").write("end")
+    assert open(sys.argv[1]).read() == "end"
+"""
+
+
+@pytest.mark.parametrize(("ask", "gpus"), [(place, 0), (place, 1), (check, 0), (check, 1)])
+def test_what_grappler_prunes_in_a_called_function_never_runs(tmp_path: Path, ask: Ask, gpus: int) -> None:
+    printed = tmp_path / "printed"
+    command = [sys.executable, "-c", dedent(CALLED_IN_A_GRAPH), str(printed)]
+    plain = subprocess.run(command, capture_output=True, text=True, check=False)
+    assert plain.returncode == 0, plain.stderr
+    printed.unlink()
+    path = tmp_path / "model.py"
+    path.write_text(dedent(CALLED_IN_A_GRAPH))
+    result = ask(str(path), Settings(Machine(gpus=gpus), arguments=(str(printed),)))
+    assert (result.failure, result.agrees) == (None, True)
+
+
 LONG_SESSION = """\
     import tensorflow.compat.v1 as tf
     tf.disable_v2_behavior()

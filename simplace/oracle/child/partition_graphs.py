@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import os
 import re
-from collections.abc import Collection, Iterator, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from copy import deepcopy
 from itertools import chain
 from typing import Any
@@ -20,7 +20,7 @@ import tensorflow as tf
 from simplace.oracle.child.devices import for_each_context
 from simplace.oracle.child.patches import patch_method
 from simplace.oracle.child.recorder import LogFile, Recorder, logged_threads
-from simplace.oracle.child.tf_private import context
+from simplace.oracle.child.tf_private import atomic_function, context
 from simplace.oracle.placement_log import read_thread
 
 Run = dict[str, Any]  # the fields of a `SessionRun`
@@ -43,10 +43,14 @@ class PartitionGraphs:
         self._restored: dict[bytes, bytes] = {}
 
     def prepare(self) -> None:
-        """Turn Grappler off for functions, whatever the program sets, if subgraphs are wanted at all."""
+        """Turn Grappler off for functions, whatever the program sets, if subgraphs are wanted at all.
+
+        A call in a graph keeps the program's options: what it calls is partitioned when the graph runs.
+        """
         if not self.wanted:
             return
         patch_method(context.Context, "set_optimizer_experimental_options", self._setting_options)
+        patch_method(atomic_function, "make_call_op_in_graph", self._make_with_grappler)
         for_each_context(lambda each: each.set_optimizer_experimental_options({}))
 
     def restore_grappler(self, attrs: Sequence[Any]) -> tuple[Any, ...]:
@@ -54,6 +58,12 @@ class PartitionGraphs:
         named = zip(attrs[::2], attrs[1::2], strict=True)
         restored = ((name, self._restore(value) if name == _CONFIG else value) for name, value in named)
         return tuple(chain.from_iterable(restored))
+
+    def _make_with_grappler(self, make: Any) -> Any:
+        def make_restored(function: Any, inputs: Any, options: Mapping[str, Any]) -> Any:
+            return make(function, inputs, {**options, _CONFIG: self._restore(options[_CONFIG])})
+
+        return make_restored
 
     def _restore(self, config: bytes) -> bytes:
         if config not in self._restored:

@@ -90,6 +90,7 @@ CLUSTERS = Use("the emulation of clusters", _list_names("""
 """))  # fmt: skip
 SUBGRAPHS = Use("the comparison of partitions", _list_names("""
     python.eager.context          Context.set_optimizer_experimental_options
+    python.eager.polymorphic_function.atomic_function  make_call_op_in_graph
 """))  # fmt: skip
 DEFINITIONS = Use("the list of functions that no call reached", _list_names("""
     python.eager.polymorphic_function.polymorphic_function  Function.__init__ Function._call Function._function_cache
