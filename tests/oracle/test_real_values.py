@@ -325,6 +325,25 @@ DELETED = """
     assert use(ValueError) is None
 """
 
+COLLECTIVES_OF_CPUS = """
+    import tensorflow as tf
+    (cpu,) = tf.config.list_physical_devices("CPU")
+    tf.config.set_logical_device_configuration(cpu, [tf.config.LogicalDeviceConfiguration()] * 2)
+    with tf.Graph().as_default(), tf.compat.v1.Session() as session:
+        parts, keys = [], {"group_size": 2, "group_key": 1, "instance_key": 1}
+        for i in range(2):
+            with tf.device(f"CPU:{i}"):
+                parts.append(tf.compat.v1.get_variable(f"v{i}", initializer=float(i + 1)))
+        session.run(tf.compat.v1.global_variables_initializer())  # before the graph has a collective
+        reduced = []
+        for i in range(2):
+            with tf.device(f"CPU:{i}"):
+                reduced.append(tf.raw_ops.CollectiveReduceV2(
+                    input=parts[i], merge_op="Add", final_op="Id", **keys, ordering_token=[]
+                ))
+        assert session.run(reduced) == [3.0, 3.0]
+"""
+
 ITERATOR_ON_GPU = """
     import tensorflow as tf
     strategy = tf.distribute.OneDeviceStrategy("/GPU:0")
@@ -564,6 +583,7 @@ PROGRAMS = {
     "iterator on a GPU": (ITERATOR_ON_GPU, 1),
     "lifetimes": (LIFETIMES, 1),
     "deleted": (DELETED, 1),
+    "collectives of CPUs": (COLLECTIVES_OF_CPUS, 1),
     "around calls": (AROUND_CALLS, 1),
     "loops": (LOOPS, 1),
     "kinds": (KINDS, 1),

@@ -20,12 +20,12 @@ _REMOTE_CALL = "RemoteCall"
 def needs_copy(graph: Any) -> bool:
     """Return whether some op of a graph, or one still to come, can run without GPUs only in a copy.
 
-    Collectives come where a second GPU has been asked for.
+    Collectives come where a second GPU or CPU has been asked for.
     """
     types = {op.type for op in graph.get_operations()}
     if _REMOTE_CALL in types or any(map(is_collective, types)):
         return True
-    return any(_is_second_gpu(device) for device in {op.device for op in graph.get_operations()})
+    return any(_is_second(device) for device in {op.device for op in graph.get_operations()})
 
 
 def copy_to_cpus(graph: Any, copy: Any, homes: Mapping[str, str]) -> None:
@@ -86,9 +86,8 @@ def _list_targets(new: Iterable[Any], nodes: Mapping[str, Any]) -> Iterator[Any]
             yield made
 
 
-def _is_second_gpu(device: str) -> bool:
-    spec = tf.DeviceSpec.from_string(device)
-    return spec.device_type == "GPU" and bool(spec.device_index)
+def _is_second(device: str) -> bool:
+    return bool(tf.DeviceSpec.from_string(device).device_index)
 
 
 def _name_cpu(device: str) -> str:
