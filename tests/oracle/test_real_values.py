@@ -325,6 +325,29 @@ DELETED = """
     assert use(ValueError) is None
 """
 
+NOT_INLINED = """
+    import tensorflow as tf
+    with tf.device("GPU:0"):
+        variable = tf.Variable(3.0)
+    @tf.function(experimental_attributes={"_noinline": True})
+    def increase(taken):
+        taken.assign_add(2.0)
+        return taken * 2.0, taken.handle
+    @tf.function
+    def call_on_cpu(taken):
+        with tf.device("CPU:0"):
+            return increase(taken)
+    doubled, handle = call_on_cpu(variable)
+    tf.raw_ops.AssignAddVariableOp(resource=handle, value=tf.constant(1.0))  # that of the variable, and no copy's
+    assert (float(doubled), float(variable)) == (10.0, 6.0)
+    @tf.function(experimental_attributes={"_noinline": True})
+    def double_on_gpu(x):
+        with tf.device("GPU:0"):
+            return x * 2.0
+    with tf.device("CPU:0"):
+        assert float(tf.function(lambda x: double_on_gpu(x))(tf.constant(2.0))) == 4.0
+"""
+
 COLLECTIVES_OF_CPUS = """
     import tensorflow as tf
     (cpu,) = tf.config.list_physical_devices("CPU")
@@ -583,6 +606,7 @@ PROGRAMS = {
     "iterator on a GPU": (ITERATOR_ON_GPU, 1),
     "lifetimes": (LIFETIMES, 1),
     "deleted": (DELETED, 1),
+    "not inlined": (NOT_INLINED, 1),
     "collectives of CPUs": (COLLECTIVES_OF_CPUS, 1),
     "around calls": (AROUND_CALLS, 1),
     "loops": (LOOPS, 1),

@@ -27,7 +27,7 @@ from simplace.oracle.child.cudnn_layers import LACK, replace_cudnn_layers
 from simplace.oracle.child.devices import computes_nothing
 from simplace.oracle.child.element_shapes import TAKES, add_shapes_of_elements
 from simplace.oracle.child.functions import Functions
-from simplace.oracle.child.host_variables import lend_to_host
+from simplace.oracle.child.host_variables import lend_to_host, return_lent
 from simplace.oracle.child.merged_calls import MergedCalls, is_call
 from simplace.oracle.child.packed_handles import is_packed, list_members, split_arguments, spread_inputs
 from simplace.oracle.child.patches import find_original
@@ -88,12 +88,13 @@ class CpuFunctions:
         results = len(self._functions.definition(name).signature.output_arg)
         elements = self._elements.get(name, ()) if prefix == _TAKING else ()
         handle, attrs = context.context()._handle, ("config_proto", b"", "executor_type", "")
-        with lend_to_host(list(spread_inputs(inputs))) as lent, record.stop_recording():
+        own = list(spread_inputs(inputs))
+        with lend_to_host(own) as lent, record.stop_recording():
             given = [to_device(tensor, find_host()) for tensor in lent]
             try:
                 made = _execute_function(handle, find_host(), prefix + name, given, attrs, results + len(elements))
                 self._note_elements(name, made[results:])
-                return list(made[:results])
+                return return_lent(made[:results], lent, own)
             except core._NotOkStatusException as error:  # what older versions raise
                 error.message = error.message.replace(prefix, "").replace(CPU_COPY, "")
                 raise

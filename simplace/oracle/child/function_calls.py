@@ -13,7 +13,7 @@ import tensorflow as tf
 
 from simplace.devices.device_set import COMPOSITE
 from simplace.graph.function_names import shown_name
-from simplace.graph.op_kinds import MUST_COMPILE
+from simplace.graph.op_kinds import MUST_COMPILE, PARTITIONED_CALLS
 from simplace.oracle.child import eager_device, kernel_types
 from simplace.oracle.child.boundary import forget_frames, raise_as_theirs
 from simplace.oracle.child.called_functions import read_function_name
@@ -263,10 +263,19 @@ class FunctionCalls:
         return attempt
 
     def _computes_on_gpu(self, kind: _Kind) -> bool:
-        """Return whether a node on a GPU does more there than forward, copy or keep tensors, or what a walk calls."""
+        """Return whether a node on a GPU does more there than forward, copy or keep tensors, or what is called may.
+
+        TensorFlow places what a walk calls, and a function that is not inlined, only when they run.
+        """
         nodes = [line.node for line in self._placed.get(kind.instance, ())]
-        on_gpus = (node.op for node in nodes if "/device:GPU:" in node.device)
-        return any(node.op in WALKS for node in nodes) or not all(map(kernel_types.is_harmless, on_gpus))
+        ops, on_gpus = {node.op for node in nodes}, [node.op for node in nodes if "/device:GPU:" in node.device]
+        if not ops.isdisjoint(WALKS) or not all(map(kernel_types.is_harmless, on_gpus)):
+            return True
+        return not ops.isdisjoint(PARTITIONED_CALLS) and (bool(on_gpus) or self._requests_gpu(kind.function))
+
+    def _requests_gpu(self, name: str) -> bool:
+        definitions = map(self._functions.definition, self._functions.reached(name))
+        return any("GPU" in node.device.upper() for definition in definitions for node in definition.node_def)
 
     def _values(self, kind: _Kind, inputs: Sequence[Any], attempt: _Attempt) -> Any:
         """Return what a call returned, or what the CPU computes where it failed because of emulated GPUs."""

@@ -25,6 +25,7 @@ from simplace.oracle.child.tensors import (
     is_gpu_variable,
     is_initialized,
     make_empty_variable,
+    name_resource,
     to_device,
 )
 from simplace.oracle.child.tf_private import context, pywrap_tfe, record
@@ -72,6 +73,15 @@ def lend_to_host(inputs: Sequence[Any]) -> Iterator[list[Any]]:
                 copy.borrowers -= 1
             for key, copy in copies.items():
                 _write_back(variables[key], copy)
+
+
+def return_lent(results: Sequence[Any], lent: Sequence[Any], own: Sequence[Any]) -> list[Any]:
+    """Return results with the program's own handle in the place of that of a copy that was lent for it."""
+    pairs = [(copy, handle) for copy, handle in zip(lent, own, strict=True) if copy is not handle]
+    if not pairs or all(result.dtype != tf.resource for result in results):
+        return list(results)
+    names = {name_resource(copy): handle for copy, handle in pairs}
+    return [names.get(name_resource(each), each) if each.dtype == tf.resource else each for each in results]
 
 
 def _borrow(handle: Any) -> _Copy:

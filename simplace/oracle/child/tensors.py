@@ -86,7 +86,7 @@ def describe_resources(inputs: Sequence[Any]) -> list[list[Any]]:
     return [
         [
             number,
-            _name_resource(tensor),
+            name_resource(tensor),
             resource_device(tensor),
             getattr(tensor, MADE_AT, ""),
             is_variable(tensor),
@@ -117,7 +117,8 @@ def list_datasets(inputs: Sequence[Any]) -> list[int]:
     ]
 
 
-def _name_resource(handle: Any) -> str:
+def name_resource(handle: Any) -> str:
+    """Return the name of a resource, which no other one on its device has; "" where it cannot be read from here."""
     found = _RESOURCE_NAME.search(handle._summarize_value()) if _is_readable(handle) else None
     return found[1] if found else ""
 
