@@ -348,6 +348,39 @@ NOT_INLINED = """
         assert float(tf.function(lambda x: double_on_gpu(x))(tf.constant(2.0))) == 4.0
 """
 
+FUNCTIONS_GO = """
+    import gc
+    import tensorflow as tf
+    from tensorflow.python.eager import context
+    def use():
+        inner = tf.function(lambda x: x * 2.0)
+        outer = tf.function(lambda x: tf.cond(tf.reduce_sum(x) > 0.0, lambda: inner(x), lambda: x))
+        elements = tf.data.Dataset.range(3).map(lambda x: inner(tf.cast(x, tf.float32)))
+        assert (float(outer(tf.constant(2.0))), [float(each) for each in elements]) == (4.0, [0.0, 2.0, 4.0])
+    use()
+    gc.collect()
+    before = set(context.context().list_function_names())
+    use()
+    gc.collect()
+    left = set(context.context().list_function_names()) - before
+    assert not left, left
+"""
+
+EXECUTORS = """
+    import tensorflow as tf
+    increase = tf.function(lambda x: x + 5.0)
+    def call(executor):
+        with tf.experimental.function_executor_type(executor):
+            return float(increase(tf.constant(1.0)))
+    assert [call(executor) for executor in ("", "DEFAULT", "SINGLE_THREADED_EXECUTOR")] == [6.0] * 3
+    try:
+        call("NO_SUCH_EXECUTOR")
+    except tf.errors.NotFoundError as error:
+        assert "NO_SUCH_EXECUTOR" in error.message
+    else:
+        raise AssertionError
+"""
+
 COLLECTIVES_OF_CPUS = """
     import tensorflow as tf
     (cpu,) = tf.config.list_physical_devices("CPU")
@@ -606,6 +639,8 @@ PROGRAMS = {
     "iterator on a GPU": (ITERATOR_ON_GPU, 1),
     "lifetimes": (LIFETIMES, 1),
     "deleted": (DELETED, 1),
+    "functions go": (FUNCTIONS_GO, 1),
+    "executors": (EXECUTORS, 1),
     "not inlined": (NOT_INLINED, 1),
     "collectives of CPUs": (COLLECTIVES_OF_CPUS, 1),
     "around calls": (AROUND_CALLS, 1),

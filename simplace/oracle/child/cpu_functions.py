@@ -30,7 +30,7 @@ from simplace.oracle.child.functions import Functions
 from simplace.oracle.child.host_variables import lend_to_host, return_lent
 from simplace.oracle.child.merged_calls import MergedCalls, is_call
 from simplace.oracle.child.packed_handles import is_packed, list_members, split_arguments, spread_inputs
-from simplace.oracle.child.patches import find_original
+from simplace.oracle.child.patches import find_original, patch_method
 from simplace.oracle.child.tensors import find_host, to_device
 from simplace.oracle.child.tf_private import (
     cancellation,
@@ -66,10 +66,25 @@ class CpuFunctions:
     def __init__(self, functions: Functions) -> None:
         self._functions = functions
         self._known: set[str] = set()
+        self._copies: dict[str, list[str]] = {}  # by function
         self._packed: dict[str, int] = {}  # a number for the devices of all packed variables of a call
         self._elements: dict[str, list[tuple[str, int]]] = {}  # by function: what further results are the shapes of
         self._shapes: dict[str, dict[str, list[list[int]]]] = {}  # the same by node, since the first call
         self._merged = MergedCalls(functions.definition)
+
+    def watch(self) -> None:
+        """Remove from TensorFlow the copies of each function that the program's own objects remove."""
+        patch_method(context.Context, "remove_function", self._remove_copies)
+
+    def _remove_copies(self, remove: Any) -> Any:
+        def remove_with_copies(context_: Any, name: Any) -> None:
+            remove(context_, name)
+            for copy in self._copies.pop(tf.compat.as_str(name), ()):
+                self._known.discard(copy)
+                if context_.has_function(copy):
+                    remove(context_, copy)
+
+        return remove_with_copies
 
     def call(
         self, name: str, inputs: Sequence[Any], devices: Mapping[str, str], *, is_compiled: bool = False
@@ -87,7 +102,8 @@ class CpuFunctions:
         self._add_copy(name, prefix, partial(split_arguments, inputs=inputs, devices=devices) if packed else None)
         results = len(self._functions.definition(name).signature.output_arg)
         elements = self._elements.get(name, ()) if prefix == _TAKING else ()
-        handle, attrs = context.context()._handle, ("config_proto", b"", "executor_type", "")
+        handle, executor = context.context()._handle, context.context().function_call_options.executor_type
+        attrs = ("config_proto", b"", "executor_type", executor or "")
         own = list(spread_inputs(inputs))
         with lend_to_host(own) as lent, record.stop_recording():
             given = [to_device(tensor, find_host()) for tensor in lent]
@@ -125,6 +141,7 @@ class CpuFunctions:
         if prefix + name in self._known:
             return prefix + name
         self._known.add(prefix + name)
+        self._copies.setdefault(name, []).append(prefix + name)
         made = function_pb2.FunctionDef()
         made.CopyFrom(self._merged.definition(name))
         self._merged.merge(made)

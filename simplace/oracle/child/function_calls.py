@@ -139,6 +139,10 @@ class FunctionCalls:
         self._lowering = XlaLowering(parts.functions, parts.recorder)
         self._xla_errors = XlaErrors(parts.functions, self._cpu, self._lowering, parts.lines, parts.jit)
 
+    def watch(self) -> None:
+        """Remove what is made for the program's functions when they go."""
+        self._cpu.watch()
+
     def run(self, name: str, inputs: Sequence[Any], scope: str, call: Call, attrs: Sequence[Any]) -> Any:
         """Call the function `name`, record its placement if it is new, and return its values or placeholder values.
 

@@ -107,6 +107,7 @@ def run_request(request: Request) -> int:
     if tf_private.is_complete(tf_names.CLUSTERS):
         clusters.watch()
     functions.watch()
+    calls.watch()
     watch_layer_scopes()
     eager.watch()
     if request.plugin and tf_private.is_complete(tf_names.LOWERING):

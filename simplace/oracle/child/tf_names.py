@@ -42,6 +42,7 @@ PLACEMENTS = Use("emulated devices and the observation of functions", _list_name
     python.eager.context          Context._compute_pluggable_device_options|Context._compute_gpu_options
     python.eager.context          Context._memory_growth_map
     python.eager.context          Context._virtual_device_map Context._visible_device_list Context.log_device_placement
+    python.eager.context          Context.function_call_options Context.remove_function
     python.eager.context          Context.is_custom_device Context.register_custom_device
     python.eager.context          Context.soft_device_placement anonymous_name context ensure_initialized
     python.eager.core             _FallbackException _NotOkStatusException
