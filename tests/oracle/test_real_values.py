@@ -381,6 +381,20 @@ EXECUTORS = """
         raise AssertionError
 """
 
+INTS_OF_GPUS = """
+    import tensorflow as tf
+    @tf.function
+    def double(x):
+        return x * 2, tf.cast(x, tf.float32), tf.shape(x)
+    for _ in range(2):  # TensorFlow places the first call
+        results = double(tf.constant([1, 2]))
+        assert [result.numpy().tolist() for result in results] == [[2, 4], [1.0, 2.0], [2]]
+        assert [result.backing_device[-5:] for result in results] == ["CPU:0", "GPU:0", "CPU:0"]
+        assert all(result.device.endswith("GPU:0") for result in results)
+        results = double(results[0])
+        assert results[0].numpy().tolist() == [4, 8]
+"""
+
 COLLECTIVES_OF_CPUS = """
     import tensorflow as tf
     (cpu,) = tf.config.list_physical_devices("CPU")
@@ -639,6 +653,7 @@ PROGRAMS = {
     "iterator on a GPU": (ITERATOR_ON_GPU, 1),
     "lifetimes": (LIFETIMES, 1),
     "deleted": (DELETED, 1),
+    "ints of GPUs": (INTS_OF_GPUS, 1),
     "functions go": (FUNCTIONS_GO, 1),
     "executors": (EXECUTORS, 1),
     "not inlined": (NOT_INLINED, 1),

@@ -25,6 +25,7 @@ from simplace.oracle.child.eager_repeats import EagerRepeats, Repeat, count_inpu
 from simplace.oracle.child.failures import FAILURES
 from simplace.oracle.child.fast_path_names import FastPathNames
 from simplace.oracle.child.function_calls import FunctionCalls
+from simplace.oracle.child.host_ints import put_on_device
 from simplace.oracle.child.host_variables import lend_to_host
 from simplace.oracle.child.own_executor import run_at_once
 from simplace.oracle.child.own_work import INSIDE, is_in_py_function, is_inside, watch_py_functions
@@ -331,8 +332,7 @@ class EagerExecution:
         """Put a result where TensorFlow would have: an int32 may belong to a GPU and be in host memory."""
         if result.dtype != tf.int32 or not kernel_types.keeps_ints_on_host(op, "GPU"):
             return to_device(result, home)
-        attrs = ("T", result.dtype.as_datatype_enum)
-        return run_alone(self._execute)(context.context()._handle, home, "Identity", [result], attrs, 1)[0]
+        return put_on_device(result, home)
 
     def _bare(self, given: _Given) -> Call:
         """Return the call of an op as the program makes it, alone if it is for a GPU and cannot wait for another."""

@@ -26,6 +26,7 @@ from simplace.oracle.child.error_handlers import find_handlers
 from simplace.oracle.child.failures import FAILURES, code_name, find_code, find_copy_target, is_rejection
 from simplace.oracle.child.function_owners import FunctionOwners
 from simplace.oracle.child.functions import CapturedOutput, make_compiled_call
+from simplace.oracle.child.host_ints import put_on_device
 from simplace.oracle.child.inner_datasets import InnerDatasets
 from simplace.oracle.child.one_op_functions import OneOpFunctions
 from simplace.oracle.child.own_executor import run_at_once
@@ -316,7 +317,10 @@ class FunctionCalls:
             return self._make_up(kind.function, inputs, devices)
         names = [f"{arg.name}_RetVal" for arg in self._functions.definition(kind.function).signature.output_arg]
         placed = zip(results, names, strict=True)
-        moved = [to_device(result, devices.get(name, devices.get("", ""))) for result, name in placed]
+        if "" in devices:  # what XLA has compiled
+            moved = [to_device(result, devices[""]) for result in results]
+        else:
+            moved = [put_on_device(result, devices.get(name, "")) for result, name in placed]
         return self._hand_through(kind.function, inputs, moved)
 
     def _hand_through(self, name: str, inputs: Sequence[Any], results: Sequence[Any]) -> list[Any]:
