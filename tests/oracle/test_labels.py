@@ -128,3 +128,24 @@ def test_which_function_a_trace_is_of(write) -> None:
     loaded = [program for program in calls if program.name == "restored_function_body"]
     assert len({program.owner for program in loaded}) == len(loaded) == 2
     assert 0 not in {program.owner for program in loaded}
+
+
+def test_a_package_is_a_library_in_any_folder_of_packages(write) -> None:
+    kit = Path("elsewhere/site-packages/kit.py")
+    kit.parent.mkdir(parents=True)
+    kit.write_text("import tensorflow as tf\ndef double(x):\n    return tf.multiply(x, 2.0)\n")
+    write("""\
+        import sys
+        import tensorflow as tf
+        sys.path.append("elsewhere/site-packages")
+        import kit
+        @tf.function
+        def step(x):
+            return kit.double(x)
+        kit.double(step(tf.ones([2])))
+    """)
+    result = simplace.place("model.py", "gpu:1")
+    (notes,) = result.program("step").placement.program.notes.values()
+    assert notes["Mul"].at == "model.py:7"
+    eager = [placed.placement.op for placed in result.eager.ops]
+    assert [(op.at, op.library) for op in eager if op.op == "Mul"] == [("model.py:8", "kit")]

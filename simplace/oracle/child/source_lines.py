@@ -28,6 +28,8 @@ _HANDS_ON = tuple(map(os.path.normpath, (
     "tensorflow/python/util/", "tensorflow/python/autograph/impl/", "tensorflow/python/eager/",
     "/utils/traceback_utils.py", "/utils/deprecation",
 )))  # fmt: skip
+# Where pip puts packages, in any environment: one may be on the path of another, as with `pip install --target`.
+_PACKAGES = re.compile(r".*[/\\](?:site|dist)-packages[/\\]")
 _APPLY = "apply"  # what a dataset's `apply` calls is what the user wrote
 _VERSION = re.compile(r"_?[vV]\d+$")
 
@@ -154,7 +156,7 @@ class SourceLines:
         known = self._makers.get(code.co_filename)
         if known is None:
             path = os.path.realpath(code.co_filename)
-            known = self._makers[code.co_filename] = _name_library(path, self._packages)
+            known = self._makers[code.co_filename] = _name_library(path, self._find_packages(path))
         return known
 
     def is_of_tensorflow(self, code: CodeType) -> bool:
@@ -162,7 +164,13 @@ class SourceLines:
         if self._shown_file(code) or self._maker_of(code):
             return False
         path = os.path.realpath(code.co_filename)
-        return path.startswith(tuple(f"{folder}tensorflow{os.sep}" for folder in self._packages))
+        folder = self._find_packages(path)
+        return bool(folder) and path.startswith(f"{folder}tensorflow{os.sep}")
+
+    def _find_packages(self, path: str) -> str:
+        """Return the folder of packages that a file is in, "" if it is in none."""
+        found = _PACKAGES.match(path)
+        return found[0] if found else next((folder for folder in self._packages if path.startswith(folder)), "")
 
     def is_of_user(self, code: CodeType) -> bool:
         """Return whether code is the user's, as AutoGraph writes it or as it is."""
@@ -246,11 +254,14 @@ class SourceLines:
         if filename.startswith("<") or _GENERATED in filename:
             return ""
         whole = os.path.abspath(filename)
-        if whole != self._script and os.path.realpath(whole).startswith(self._libraries):
+        if whole != self._script and self._is_of_library(os.path.realpath(whole)):
             return ""
         if whole.startswith(self._here):
             return whole.removeprefix(self._here)
         return self._given if whole == self._script else filename
+
+    def _is_of_library(self, path: str) -> bool:
+        return path.startswith(self._libraries) or bool(self._find_packages(path))
 
 
 def _rename_file(frame: FrameSummary, shown: str) -> FrameSummary:
@@ -280,12 +291,14 @@ def _name_code(code: CodeType) -> str:
     return _VERSION.sub("", name).removesuffix("_stmt")
 
 
-def _name_library(filename: str, packages: tuple[str, ...]) -> str:
-    """Return the library of a file if that makes ops of its own: any package, or a part of TensorFlow that does."""
-    folder = next((folder for folder in packages if filename.startswith(folder)), "")
+def _name_library(filename: str, folder: str) -> str:
+    """Return the library of a file if that makes ops of its own: any package, or a part of TensorFlow that does.
+
+    `folder` is the folder of packages that the file is in, if it is in one.
+    """
     if not folder:
         return ""
     parts = filename.removeprefix(folder).split(os.sep)
     if parts[0] != "tensorflow":
-        return parts[0]
+        return parts[0].removesuffix(".py")
     return f"tf.{parts[2]}" if len(parts) > 3 and parts[2] in _PARTS_OF_THEIR_OWN else ""
