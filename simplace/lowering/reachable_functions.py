@@ -7,7 +7,7 @@ from itertools import chain
 from typing import Any
 
 from simplace.graph.node_def import FuncRef, FunctionDef
-from simplace.graph.op_kinds import is_partitioned_call
+from simplace.graph.op_kinds import IMPLEMENTS, is_partitioned_call
 
 
 def find_callee(op: str, attrs: Mapping[str, Any], library: Mapping[str, FunctionDef]) -> FuncRef | None:
@@ -17,15 +17,20 @@ def find_callee(op: str, attrs: Mapping[str, Any], library: Mapping[str, Functio
 
 
 def select_reached(function: FunctionDef, library: Mapping[str, FunctionDef]) -> dict[str, FunctionDef]:
-    """Return the functions that a function reaches, itself first."""
+    """Return the functions that a function reaches, itself first.
+
+    One that stands in for another is reached with it (`ReachableFunctions` of framework/function.cc).
+    """
     found = {function.name: function}
     waiting = [function]
     while waiting:
-        for node in waiting.pop().nodes:
-            names = [node.op, *list_referred(node.attrs)]
-            new = {name: library[name] for name in names if name in library and name not in found}
-            found.update(new)
-            waiting += new.values()
+        reached = waiting.pop()
+        names = [name for node in reached.nodes for name in (node.op, *list_referred(node.attrs))]
+        if IMPLEMENTS in reached.attrs:
+            names += [each.name for each in library.values() if each.attrs.get(IMPLEMENTS) == reached.attrs[IMPLEMENTS]]
+        new = {name: library[name] for name in names if name in library and name not in found}
+        found.update(new)
+        waiting += new.values()
     return found
 
 

@@ -7,6 +7,7 @@ device of the call, resources where their handles say, and what requests no devi
 from __future__ import annotations
 
 from collections.abc import Iterator
+from itertools import chain, repeat
 
 from simplace.graph.dtypes import DataType
 from simplace.graph.function_names import shown_name
@@ -14,6 +15,7 @@ from simplace.graph.node_def import FuncRef, FunctionDef, GraphDef
 from simplace.graph.op_kinds import MUST_COMPILE, is_partitioned_call
 from simplace.lowering.reachable_functions import select_reached
 from simplace.placement.captured_function import list_beside, optimizes_called
+from simplace.placement.implementation_selector import LEAST_NODES, select_implementation
 from simplace.placement.placement import Placement
 from simplace.program.program import Caller, Program
 
@@ -28,8 +30,17 @@ def find_called(placement: Placement) -> list[Program]:
         called = graph.attrs[node].get("f") if is_partitioned_call(graph.ops[node]) else None
         function = program.graph.library.get(called.name) if isinstance(called, FuncRef) else None
         if function is not None and graph.attrs[node].get(MUST_COMPILE) is not True:
-            found.append(_make_program(placement, node, function))
+            found.append(_make_program(placement, node, _select(placement, node, function)))
     return found
+
+
+def _select(placement: Placement, node: int, function: FunctionDef) -> FunctionDef:
+    """Return what a call calls after Grappler has optimized the graph, where it does."""
+    program = placement.program
+    if not program.has_grappler or program.pruned_to is not None or len(placement.graph.op_ids) < LEAST_NODES:
+        return function
+    kind = placement.devices.by_name[placement.device(node)].type
+    return select_implementation(function, kind, program.graph.library)
 
 
 def _make_program(placement: Placement, node: int, function: FunctionDef) -> Program:
@@ -59,6 +70,7 @@ def _make_program(placement: Placement, node: int, function: FunctionDef) -> Pro
         placement.soft_placement,
         program.notes,
         inlining=program.inlining,
+        has_grappler=program.has_grappler,
         caller=caller,
         makers=program.makers,
     )
@@ -67,5 +79,6 @@ def _make_program(placement: Placement, node: int, function: FunctionDef) -> Pro
 def _list_arg_devices(placement: Placement, node: int, function: FunctionDef) -> Iterator[str]:
     graph = placement.graph
     sources = [graph.edge_src[edge] for edge in graph.data_in_edges(node)]
-    for source, arg in zip(sources, function.inputs, strict=True):
+    # A backward function that stands in for another takes what its own forward one keeps, last: any number of tensors.
+    for source, arg in zip(chain(sources, repeat(node)), function.inputs, strict=False):
         yield placement.device(source if arg.dtype == DataType.DT_RESOURCE else node)

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 from simplace.devices.device_set import local_devices
 from simplace.kernels.registry import KernelTable
 from simplace.pipeline import place_program
@@ -71,3 +73,20 @@ def test_a_captured_variant_is_on_the_device_of_the_op() -> None:
     (called,) = find_captured(place_program(program, local_devices([("CPU", 2)]), TABLE))
     cpu1 = CPU0.replace("CPU:0", "CPU:1")
     assert called.arg_devices == (cpu1, cpu1)
+
+
+def test_a_call_becomes_one_of_what_stands_in_for_its_function() -> None:
+    layer = function("layer(x: float) -> y: float", "a = Neg(x) {T=float}", {"y": "a:y:0"}, attrs=alike("CPU"))
+    fused = function("fused(x: float) -> y: float", "a = Abs(x) {T=float}", {"y": "a:y:0"}, attrs=alike("GPU"))
+    call = "k = PartitionedCall({}) @{} {{f=fn('layer'), Tin=(float,), Tout=(float,)}}"
+    graph = "c = Const() {dtype=float, value=0}\nd = Neg(c) {T=float}\n"
+    graph += "\n".join((call.format("d", "/device:GPU:0"), call.format("d", "/device:CPU:0").replace("k", "l", 1)))
+    world = session_program(graph, layer, fused)
+    assert [each.name for each in find_called(placed(world))] == ["fused", "layer"]
+    assert [each.name for each in find_called(placed(replace(world, has_grappler=False)))] == ["layer", "layer"]
+    small = session_program("c = Const() {dtype=float, value=0}\n" + call.format("c", "/device:GPU:0"), layer, fused)
+    assert [each.name for each in find_called(placed(small))] == ["layer"], "of a graph that Grappler leaves as it is"
+
+
+def alike(device: str) -> dict[str, bytes]:
+    return {"api_implements": b"layer", "api_preferred_device": device.encode()}

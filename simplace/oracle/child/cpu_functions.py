@@ -20,7 +20,7 @@ from typing import Any
 
 import tensorflow as tf
 
-from simplace.graph.op_kinds import METADATA, MUST_COMPILE
+from simplace.graph.op_kinds import IMPLEMENTS, METADATA, MUST_COMPILE, PREFERRED_DEVICE
 from simplace.oracle.child.called_functions import CPU_COPY, list_called, rename_called
 from simplace.oracle.child.collective_rewrite import replace_collectives
 from simplace.oracle.child.cudnn_layers import LACK, replace_cudnn_layers
@@ -50,6 +50,8 @@ _RESOURCE = tf.resource.as_datatype_enum
 _HOST = "/device:CPU:0"
 _NODE = re.compile(r"\{\{node ([^}]+)\}\}")
 _COLOCATION = ("_class",)
+# Of a function: a call of a copy would become one of the original, if that is for CPUs (implementation_selector.cc).
+_STANDS_IN = (IMPLEMENTS, PREFERRED_DEVICE)
 _DROPPED = (*_COLOCATION, MUST_COMPILE, "_xla_compile_id")
 _LACKS = (
     "No OpKernel was registered",
@@ -148,7 +150,7 @@ class CpuFunctions:
         replace_collectives(made)
         made.signature.name = prefix + name
         dropped = _COLOCATION if prefix == _COMPILED else _DROPPED
-        _drop_attributes(made.attr, dropped)
+        _drop_attributes(made.attr, (*dropped, *_STANDS_IN))
         for node in made.node_def:
             is_called = self._exists(node.op)
             is_of_datasets = prefix == _OF_DATASETS or not (is_called or is_call(node.op))

@@ -12,7 +12,7 @@ import tensorflow as tf
 from simplace.graph.captured_variables import name_captured_variables
 from simplace.graph.op_kinds import MUST_COMPILE, WHILES, is_while
 from simplace.oracle.child.call_shapes import CallShapes, Shapes, is_open, list_sizes
-from simplace.oracle.child.called_functions import list_called
+from simplace.oracle.child.called_functions import list_alike, list_called
 from simplace.oracle.child.layer_scopes import list_layer_scopes
 from simplace.oracle.child.output_shapes import infer_output_shapes
 from simplace.oracle.child.patches import patch_method
@@ -102,14 +102,20 @@ class Functions:
         return known
 
     def reached(self, name: str) -> list[str]:
-        """List the functions that `name` calls at any depth, itself first."""
+        """List the functions that `name` calls at any depth, or what may stand in for them, itself first."""
         seen = {name: None}
         names = [name]
         for reached in names:  # grows while it is walked
-            called = dict.fromkeys(list_called(self.definition(reached).node_def, self.exists))
+            definition = self.definition(reached)
+            called = dict.fromkeys(list_called(definition.node_def, self.exists))
+            called.update(dict.fromkeys(list_alike(definition, self._list_names(), self.definition)))
             names.extend(new for new in called if new not in seen)
             seen.update(called)
         return names
+
+    def _list_names(self) -> Iterator[str]:
+        """Yield the names of all functions of TensorFlow's context."""
+        yield from context.context().list_function_names()
 
     def outputs(self, name: str) -> tuple[CapturedOutput, ...]:
         """Describe each output of a function."""

@@ -10,6 +10,7 @@ from typing import Any
 
 import tensorflow as tf
 
+from simplace.graph.op_kinds import IMPLEMENTS, PREFERRED_DEVICE
 from simplace.oracle.child.called_functions import CPU_COPY, rename_called
 from simplace.oracle.child.collective_rewrite import is_collective, list_replacements
 
@@ -64,6 +65,8 @@ def _copy_functions(library: Any) -> dict[str, str]:
     copies = {function.signature.name: CPU_COPY + function.signature.name for function in library.function}
     for function in library.function:
         function.signature.name = copies[function.signature.name]
+        for key in (IMPLEMENTS, PREFERRED_DEVICE):  # by which a call of the copy would become one of the original
+            function.attr.pop(key, None)
         for node in function.node_def:
             node.device = _name_cpu(node.device)
             rename_called(node, copies)
