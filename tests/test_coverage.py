@@ -46,6 +46,7 @@ def test_what_belongs_to_no_program_is_listed() -> None:
         logged(
             "7 f\n7 x _Arg\n7 n Neg\n7 y_RetVal _Retval\n7 ! f\n7 ! f\n7 h\n7 m Mul\n7 __wrapped__Neg\n7 Neg Neg"
             "\n7 ! Neg\n7 ! __g\n7 simplace_cpu_f\n7 n Neg\n7 f_partitioned_12_0\n7 other Neg"
+            "\n7 f_specialized_for_call_at_g\n7 pushed_down Const"
         )
     )
-    assert measure_coverage([shown], log, eager=1) == Coverage(6, 8, 1, ("m of h", "the call __g"))
+    assert measure_coverage([shown], log, eager=1) == Coverage(7, 9, 1, ("m of h", "the call __g"))

@@ -6,6 +6,7 @@ import re
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 
+from simplace.graph.function_names import drop_specialization
 from simplace.placement.placement import Placement
 from simplace.placement.xla_compiler import find_clusters
 from simplace.program.observation import LoggedGraph, WholeLog
@@ -67,8 +68,11 @@ def _map_names(placements: Iterable[Placement]) -> Mapping[str, set[str]]:
 
 
 def _find_unknown_nodes(graph: LoggedGraph, shown: Mapping[str, set[str]]) -> list[str]:
-    """List the nodes that no program has; a part that another task places anew has names of its own."""
-    whole = _PART.sub("", graph.function)
+    """List the nodes that no program has.
+
+    A part that another task places anew, and a function that Grappler specializes for a call, have names of their own.
+    """
+    whole = drop_specialization(_PART.sub("", graph.function))
     if whole != graph.function and whole in shown:
         return []
     return [node.name for node in graph.nodes if node.name not in shown.get(graph.function, ())]

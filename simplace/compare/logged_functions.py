@@ -8,11 +8,13 @@ from dataclasses import replace
 
 from simplace.compare.fused_functions import find_fused, fits_log
 from simplace.devices.device_set import DeviceSet
+from simplace.graph.function_names import drop_specialization
 from simplace.graph.node_def import FunctionDef
 from simplace.graph.op_kinds import is_arg
 from simplace.kernels.registry import KernelTable
 from simplace.lowering.dataset_fusions import SORTING, hands_on_arguments, is_map
 from simplace.lowering.rewrite_utils import (
+    FUNCTION_OPTIMIZER,
     META_OPTIMIZER,
     TFG_OPTIMIZER,
     Rewriting,
@@ -137,6 +139,7 @@ class LoggedFunctions:
         for graph in observed.logged.graphs:
             if graph.times > called[graph.function, graph.nodes]:
                 self._by_name.setdefault(graph.function, []).append(graph)
+        self._specialized = {own for name in self._by_name if (own := drop_specialization(name)) != name}
 
     @property
     def names(self) -> Sequence[str]:
@@ -195,7 +198,9 @@ class LoggedFunctions:
                 continue  # the instance of another iterator, on another device
             yield replace(program, arg_devices=arguments, caller=caller), None if caller.unreplayed else graph.nodes
         if not logged and not _is_left_out(program):
-            yield program, None
+            is_specialized = function.name in self._specialized
+            caller = replace(program.caller, unreplayed=FUNCTION_OPTIMIZER) if is_specialized else program.caller
+            yield replace(program, caller=caller), None
 
     def _find_beside(self, program: Program) -> list[Set[str]]:
         """Return the functions that may be in one graph with a dataset's: of a graph's node, or of pipelines."""

@@ -10,6 +10,7 @@ FUSED = "map_fusion_funcs/"  # grappler/optimizers/data/map_fusion.cc
 SPLITS = ("_first_split", "_second_split")  # grappler/optimizers/data/split_utils.cc
 _KIND = re.compile(r"^(?:Experimental|Legacy|Parallel)*(?P<kind>\w*?)Dataset(?:V\d+)?$")
 _WORDS = re.compile(r"[A-Z][a-z0-9]*")
+_SPECIALIZED = "_specialized_for_"  # grappler/optimizers/function_optimizer.cc
 _GENERATED = re.compile(r"^__(inference|forward|backward)_(.+)_\d+$")
 
 
@@ -49,6 +50,15 @@ def shown_name(name: str) -> str:
     while found := _GENERATED.match(name):
         part, name = found[1], found[2]
     return f"{name} ({part})" if part in ("forward", "backward") else name
+
+
+def drop_specialization(name: str) -> str:
+    """Return the name of the function that Grappler has made one of for a call, any other name as it is.
+
+    >>> drop_specialization("__inference_f_1_specialized_for_PartitionedCall_at___inference_step_2")
+    '__inference_f_1'
+    """
+    return name.partition(_SPECIALIZED)[0]
 
 
 def split_dataset_op(op: str) -> list[str]:

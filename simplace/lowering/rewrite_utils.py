@@ -32,6 +32,7 @@ _FAKE_SINK = "FakeSink"
 _MAX_PERMUTED = 3  # of more functions than these not all orders are tried, as each costs as much as the rewriting
 TFG_OPTIMIZER = "tfg_optimizer"
 META_OPTIMIZER = "meta_optimizer"  # of a function as of others: by whichever optimizers Grappler has
+FUNCTION_OPTIMIZER = "function_optimizer"  # makes a function for a call that needs a part of one, or knows arguments
 _MARKS_OF_SINKING = ("_tfg_cf_sunk_", "_tfg_inlined_")
 
 

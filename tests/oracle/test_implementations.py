@@ -37,6 +37,19 @@ PROGRAM = """\
     w = tf.Variable(tf.ones([2, 2]))
     print(step(tf.ones([2, 2]))[0].numpy())
 """
+SPECIALIZED = """\
+    import tensorflow as tf
+
+    @tf.function(experimental_attributes={"_noinline": True})
+    def both(x):
+        return tf.sin(x), tf.cos(x)
+
+    @tf.function
+    def step(x):
+        return both(x)[0] + 1.0
+
+    step(tf.ones([2]))
+"""
 
 
 @pytest.mark.parametrize(("devices", "called"), [("cpu:1", "standard"), ("gpu:1", "fused")])
@@ -49,5 +62,15 @@ def test_a_call_is_of_the_function_for_its_device(
     assert "8.0" in capfd.readouterr().out, "computed on the CPU, by either"
     calls = [placed.name for placed in result if placed.placement.program.kind == "call"]
     assert calls == [f"{called} (forward)", f"{called} (backward)"]
-    assert devices == "cpu:1" or not result.coverage.missing, "what computes the values is no part of the program"
+    assert not result.coverage.missing, "what computes the values on the CPU is no part of the program"
     assert result.agrees
+
+
+def test_a_function_that_is_specialized_for_its_call(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(tmp_path)
+    Path("model.py").write_text(dedent(SPECIALIZED))
+    result = simplace.place("model.py", "cpu:1")
+    step, both = result.programs
+    assert (both.name, both.is_uncalled, both.unreplayed) == ("both", True, "function_optimizer")
+    assert step.agreement.holds
+    assert not result.coverage.missing
