@@ -117,6 +117,7 @@ class _Walk:
         self._table = table
         self._compiled_for = f"XLA_{device_type}{SYMBOLIC}"
         self._left = _MOST
+        self._templates: dict[str, bool] = {}  # by function: to ask is a walk through its nodes
         self._supported: dict[tuple[str, int], bool] = {}  # by op and id of the attributes: nodes may share those
 
     def list_ops(self, call: FuncRef, path: str, depth: int = 0, *, is_inlined: bool = False) -> Iterator[ClusterOp]:
@@ -144,11 +145,17 @@ class _Walk:
     def _is_supported(self, function: FunctionDef, node: NodeDef) -> bool:
         if is_control_flow(node.op) or is_loop_cond(node.op) or self._table.op(node.op) is None:
             return True  # XLA makes functions of control flow before it looks; an unknown op is a function's gradient
-        if is_template(function):  # the attributes of the call would tell the types
+        if self._is_template(function):  # the attributes of the call would tell the types
             return any(kernel.device_type == self._compiled_for for kernel in self._table.kernels(node.op))
         known = self._supported.get((node.op, id(node.attrs)))
         if known is None:
             known = self._supported[node.op, id(node.attrs)] = self._has_kernel(node.op, node.attrs)
+        return known
+
+    def _is_template(self, function: FunctionDef) -> bool:
+        known = self._templates.get(function.name)
+        if known is None:
+            known = self._templates[function.name] = is_template(function)
         return known
 
     def _has_kernel(self, op: str, attrs: Mapping[str, Any]) -> bool:

@@ -16,6 +16,7 @@ from simplace.explain.finding_lines import format_finding
 from simplace.importers.xla_attributes import drop_jit
 from simplace.kernels.registry import KernelTable
 from simplace.pipeline import place_program
+from simplace.placement import xla_compiler
 from simplace.placement.placement import Placement
 from simplace.placement.xla_compiler import find_clusters
 from simplace.program.program import Program
@@ -144,3 +145,10 @@ def test_ops_of_one_type_share_their_attributes_and_not_the_verdict() -> None:
         ("AsString", False),
         ("Neg", True),
     ]
+
+
+def test_a_large_function_is_walked_through_once(monkeypatch: pytest.MonkeyPatch) -> None:
+    asked: list[str] = []
+    monkeypatch.setattr(xla_compiler, "is_template", lambda function: bool(asked.append(function.name)))
+    find_clusters(placed(call_program(CALLER, COMPILED, INNER)))
+    assert asked == ["__inference_step_7", "g"], "not for each of its nodes: that is a walk through all of them"
