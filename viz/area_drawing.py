@@ -9,6 +9,7 @@ from math import ceil, floor, log2
 from viz.area import Area, AreaChart, Band
 from viz.canvas import Canvas, axis_width, enlarge_text, heading_height, page_height, wrap_caption
 from viz.figure import Group
+from viz.largest_text import draw_largest
 from viz.names import elide, visible
 from viz.palette import band_fill, blend, look
 from viz.shortening import fit_all
@@ -19,6 +20,7 @@ from viz.time_axis import spell, ticks
 _HEAD, _GAP, _BELOW = 16.0, 14.0, 22.0
 # Points: the height of a panel by itself, and on a page of a fixed height.
 _PANEL, _LOWEST, _HIGHEST = 120.0, 64.0, 320.0
+_LOW = 90.0  # points: a panel that is lower is not to have larger text
 _LEFT, _RIGHT, _KEY = 62.0, 18.0, 250.0
 _KEY_OF_PAGE = 0.4  # of a page: what the key takes of it at most
 _SWATCH = 14.0
@@ -32,7 +34,14 @@ _OVERLAP = 0.4  # points: neighbours overlap, or the paper would shine through b
 
 def to_dot(chart: AreaChart, style: Style = SCREEN) -> str:
     """Write a chart as DOT; on a page of a fixed height only the panels that fit are drawn, and it says so."""
-    return _Drawing(chart, style).dot()
+    return draw_largest(lambda larger: _draw_panels(chart, larger, is_larger=larger is not style), style)
+
+
+def _draw_panels(chart: AreaChart, style: Style, *, is_larger: bool) -> str:
+    """Return a chart, "" where text `is_larger` and leaves panels no room, or makes them too low."""
+    drawing = _Drawing(chart, style)
+    is_small = len(drawing.areas) < len(chart.areas) or drawing.panel < _LOW
+    return "" if is_larger and is_small else drawing.dot()
 
 
 def levels(highest: float, wanted: int = 3, least: float = 0.0) -> list[float]:

@@ -34,17 +34,21 @@ class Entry:
 class BarLabels:
     """Choose the texts of bars, given how wide each is drawn, for text of one size (points).
 
+    `whole` are the bars before some were drawn as one, without their labels: the table sums these up.
+
     On a track with bars of several groups the badge of a bar's group comes first, or stands alone where there is no
     room for more. A copy without room for its label has the badge of its group on every track.
     """
 
     def __init__(
-        self, bars: Sequence[Bar], width: Callable[[Bar], float], size: float, badges: Mapping[str, str] = _NO_BADGES
-    ) -> None:
+        self, bars: Sequence[Bar], whole: Sequence[Bar], width: Callable[[Bar], float], size: float,
+        badges: Mapping[str, str] = _NO_BADGES,
+    ) -> None:  # fmt: skip
         self.width, self.size, self.badges = width, size, badges
         self.shared = _find_shared(bars)
         spelled = [bar for bar in bars if bar.kind in _SPELLED and bar.label]
-        ranked = sorted(_sum_up(spelled), key=lambda one: (-one.seconds, one.label))
+        known = [bar for bar in whole if bar.kind in _SPELLED and bar.label]
+        ranked = sorted(_sum_up(known), key=lambda one: (-one.seconds, one.label))
         written = {bar.label for bar in spelled if self._fits(bar, bar.label)}
         coded = {bar.label for bar in spelled if not self._fits(bar, bar.label) and self._has_room(bar, 1)}
         self.codes = dict(zip((one.label for one in ranked if one.label in coded), _LETTERS, strict=False))

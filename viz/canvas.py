@@ -38,11 +38,11 @@ class Canvas:
         self.box(0, 0, width, height, style.paper)
 
     def _place_on_page(self, scale: float) -> dict[str, str]:
-        """Return the attributes that scale the drawing, in the middle of its page where it has one."""
+        """Return the attributes that scale the drawing, in the middle of its page where it has one, at its top."""
         if not self._style.widths:
             return {} if scale == 1 else {"size": f"{self.width * scale / 72:.2f},{self.height * scale / 72:.2f}!"}
         wide, high = page_of(self._style, self.width * scale, self.height * scale)
-        middle = f"{self.width / 2:.2f},{self.height / 2:.2f}"
+        middle = f"{self.width / 2:.2f},{self.height - high / scale / 2:.2f}"
         return {"viewport": f"{wide:.2f},{high:.2f},{scale:.5f},{middle}", "margin": "0"}
 
     @property

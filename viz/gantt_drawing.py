@@ -18,6 +18,7 @@ from viz import labels
 from viz.bar_labels import LETTER, BarLabels, Entry
 from viz.canvas import Canvas, axis_width, enlarge_text, heading_height, page_height, wrap_caption
 from viz.gantt import Bar, BarKind, Gantt, Track, keep_tracks
+from viz.largest_text import draw_largest
 from viz.names import elide, visible
 from viz.palette import DeviceLook, blend, look, no_device
 from viz.style import SCREEN, Style
@@ -33,21 +34,28 @@ _NEAR = 4.0  # points: bars with less between them share a badge
 _OUTLINED = 13.0  # points: narrower bars of the critical path have the mark below alone
 _KEY, _KEY_LEFT = 18.0, 18.0  # points: a row of the legend, and where it begins
 _ROW, _CELL = 14.0, 160.0  # points: a row of the table of labels, and the least width of a column
-_COUNTS = 18  # letters that a cell takes beside the label
+_ROUNDED = 0.01  # points: by so little a page may be exceeded
+_BESIDE = 20.0  # points that a cell takes for its letter, and up to the next cell
 _ENTRIES, _LEAST_ROWS = 24, 2  # labels in the table at most, and rows of it that tracks make room for
 _STYLES = {"copy": "filled,dashed", "part": "filled,rounded"}
 
 
 def to_dot(gantt: Gantt, style: Style = SCREEN) -> str:
     """Write a chart as DOT."""
-    drawing = _Drawing(gantt, "", style)
-    if drawing.fits:
-        return drawing.dot()
+    whole = draw_largest(lambda larger: _draw_whole(gantt, larger, is_larger=larger is not style), style)
+    if whole:
+        return whole
     brief = _shorten_chart(gantt)
     order = sorted(range(len(gantt.tracks)), key=lambda track: (_measure_work(gantt, track), -track))
     counts = range(len(order))  # fewer tracks are never higher
     fewest = bisect_left(counts, True, key=lambda left: _draw_without(brief, order[:left], style).fits)
     return _draw_without(brief, order[: min(fewest, max(len(order) - 1, 0))], style).dot()
+
+
+def _draw_whole(gantt: Gantt, style: Style, *, is_larger: bool) -> str:
+    """Return a chart with all of its tracks, with all labels in its table where text `is_larger`, "" without room."""
+    drawing = _Drawing(gantt, "", style)
+    return drawing.dot() if drawing.fits and not (is_larger and drawing.leaves_out_labels) else ""
 
 
 def _shorten_chart(gantt: Gantt) -> Gantt:
@@ -131,21 +139,37 @@ class _Drawing:
         self.legend = self._legend_rows(self.page)
         self.bars = merged(gantt.bars, self.end / self.width * _HAIR)
         self.badges = {group.id: group.badge for group in gantt.groups if group.badge}
-        self.labels = BarLabels(self.bars, self._width, self.small, self.badges)
+        self.labels = BarLabels(self.bars, gantt.bars, self._width, self.small, self.badges)
         self.table_top = self.bottom + 52 + _KEY * max(0, len(self.legend) - 1)
-        longest = max((len(visible(one.label)) for one in self.labels.entries), default=0) + _COUNTS
-        self.columns = max(1, int((self.page - _KEY_LEFT) / max(longest * self.small * LETTER, _CELL)))
+        longest = max((len(visible(one.label) + self._sum_up(one)) for one in self.labels.entries), default=0)
+        cell = longest * self.small * LETTER + _BESIDE
+        self.columns = max(1, int((self.page - _KEY_LEFT) / max(cell, _CELL)))
         self.cells = self._table_cells(page_height(style) - self.table_top)
         self.labels.keep_codes({code for code, *_ in self.cells})
         rows = -(-len(self.cells) // self.columns)
         self.height = self.table_top + (rows + 1) * _ROW * bool(rows)
+        if style.enlarges:
+            self._fill_page(page_height(style) - self.height)
         self.canvas = Canvas("gantt", self.page, self.height, style)
         self._box, self._text = self.canvas.box, self.canvas.text
 
     @property
     def fits(self) -> bool:
         """Return whether the page of the style is high enough."""
-        return self.height <= page_height(self.style)
+        return self.height <= page_height(self.style) + _ROUNDED
+
+    @property
+    def leaves_out_labels(self) -> bool:
+        """Return whether the table sums labels up for want of room, not because they are too many for any page."""
+        return min(len(self.labels.entries), _ENTRIES) > len(self.cells)
+
+    def _fill_page(self, spare: float) -> None:
+        """Make tracks higher so that they take the height that the page has left, twice as high at most."""
+        more = min(max(spare, 0.0) / max(len(self.gantt.tracks), 1), self.track)
+        self.track, self.bar = self.track + more, self.bar + more * _BAR / _TRACK
+        self.heads, self.rows = [], []
+        lower = self._place_rows() - self.bottom
+        self.bottom, self.table_top, self.height = (at + lower for at in (self.bottom, self.table_top, self.height))
 
     def dot(self) -> str:
         self._titles()
@@ -165,11 +189,14 @@ class _Drawing:
         rows = _ENTRIES if isinf(room) else max(int((room - 6) / _ROW) - 1, _LEAST_ROWS)
         most = min(rows * self.columns, _ENTRIES)
         shown = entries if len(entries) <= most else entries[: most - 1]
-        cells = [(one.code, visible(one.label), f" ×{one.count:,}, {self._spell([one])}") for one in shown]
+        cells = [(one.code, visible(one.label), self._sum_up(one)) for one in shown]
         rest = entries[len(shown) :]
         if rest:
             cells.append(("", f"and {len(rest)} more", f", {self._spell(rest)}"))
         return cells
+
+    def _sum_up(self, entry: Entry) -> str:
+        return f" ×{entry.count:,}, {self._spell([entry])}"
 
     def _spell(self, entries: Sequence[Entry]) -> str:
         seconds = sum(one.seconds for one in entries)
@@ -189,8 +216,8 @@ class _Drawing:
             if code:
                 self._box(x, y - 6, 12, 12, self.style.stripe, color=self.style.faint_ink, penwidth="0.6")
                 self._text(x, y, code, 12, size=self.small, centre=True)
-            letters = int((wide - 20) / (self.small * LETTER))
-            self._text(x + 18, y, elide(label, letters - len(sums)) + sums, wide - 20, size=self.small)
+            letters = int((wide - _BESIDE) / (self.small * LETTER))
+            self._text(x + 18, y, elide(label, letters - len(sums)) + sums, wide - _BESIDE, size=self.small)
 
     def _width(self, bar: Bar) -> float:
         return max(_HAIR, (bar.end - bar.start) / self.end * self.width)

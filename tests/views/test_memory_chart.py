@@ -37,7 +37,7 @@ def test_a_panel_per_device_with_its_peak_and_what_holds_it_by_scope() -> None:
     assert area.heading.startswith("at the peak, ")
     assert area.heading.endswith(": 3 KiB")
     assert list_notes(area.bands) == [("input, constants", "1 KiB"), ("one", "1 KiB"), ("two", "1 KiB")]
-    assert area.notes == ("largest tensor: a 1 KiB",)
+    assert area.notes == ("largest: a 1 KiB",)
 
 
 def test_a_device_that_holds_nothing_has_no_panel() -> None:
@@ -126,7 +126,7 @@ def test_what_is_copied_counts_for_what_made_it() -> None:
     )  # fmt: skip
     on_gpu = memory_chart(schedule).areas[-1]
     assert on_gpu.bands[0].title == "net"
-    assert on_gpu.notes == ("largest tensor: copy of w/read 4 KiB",)
+    assert on_gpu.notes == ("largest: copy of w/read 4 KiB",)
 
 
 def test_what_holds_nothing_at_the_peak_says_what_else_it_holds() -> None:

@@ -61,6 +61,14 @@ def test_text_on_a_slide_keeps_its_size(words: int) -> None:
     assert measure_chart(dot).text >= STYLES["slide"].least
 
 
+def test_few_panels_on_a_slide_have_large_text() -> None:
+    one, two, three = (
+        measure_chart(to_dot(AreaChart("t", "c", tuple(Area(f"GPU:{i}", (LAYER,)) for i in range(count))),
+                             STYLES["slide"])).text for count in (1, 2, 3)
+    )  # fmt: skip
+    assert one > two > three >= STYLES["slide"].least
+
+
 def test_print_has_no_title_but_what_is_left_out() -> None:
     few, many = (
         AreaChart("the title", "the caption", tuple(Area(f"GPU:{i}: x", (LAYER,)) for i in range(n))) for n in (1, 20)

@@ -8,6 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as some
 
+from benchmarks.figure_layout import measure_chart
 from viz import FigureError, Group, render
 from viz.bar_labels import BarLabels
 from viz.gantt import Bar, Gantt, Track
@@ -67,7 +68,7 @@ def test_wrong_bars_are_refused(bar: Bar, message: str) -> None:
 
 
 def list_texts(bars: list[Bar], points_a_second: float) -> tuple[list[str], list[tuple[str, str, int, float]]]:
-    labels = BarLabels(bars, lambda bar: (bar.end - bar.start) * points_a_second, 8)
+    labels = BarLabels(bars, bars, lambda bar: (bar.end - bar.start) * points_a_second, 8)
     return [labels.text(bar) for bar in bars], [(e.code, e.label, e.count, e.seconds) for e in labels.entries]
 
 
@@ -121,6 +122,28 @@ def test_print_has_no_title_but_what_is_left_out() -> None:
     ]
 
 
+def test_bars_drawn_as_one_count_in_the_table() -> None:
+    bars = [Bar(0, i * 1e-6, (i + 1) * 1e-6, "Mul" if i % 2 else "Einsum") for i in range(100)]
+    dot = to_dot(Gantt("t", "", CHART.tracks, (*bars, Bar(1, 0, 1, "MatMul"))))
+    assert "Einsum ×50, 50 µs" in dot
+    assert "Mul ×50, 50 µs" in dot
+
+
+def test_a_slide_is_filled_from_its_top_and_of_few_bars_the_text_is_large() -> None:
+    few, many = (Gantt("t", "", tuple(Track(f"track {i}") for i in range(count)),
+                       tuple(Bar(i, 0, 1, "Op") for i in range(count))) for count in (1, 22))  # fmt: skip
+    found = [to_dot(chart, STYLES["slide"]) for chart in (few, many)]
+    assert measure_chart(found[0]).text == pytest.approx(2 * STYLES["slide"].least, abs=0.1)
+    assert measure_chart(found[1]).text == pytest.approx(STYLES["slide"].least, abs=0.1)
+    for dot in found:
+        page = re.search(r'viewport="([\d.]+),([\d.]+),([\d.]+),[\d.]+,([-\d.]+)"', dot)
+        drawn = re.search(r'bb="0,0,[\d.]+,([\d.]+)"', dot)
+        assert page and drawn
+        high, scale, middle = float(page[2]), float(page[3]), float(page[4])
+        assert middle + high / scale / 2 == pytest.approx(float(drawn[1]), abs=0.1), "the heading is at the top"
+        assert float(drawn[1]) * scale > 0.6 * high
+
+
 def test_more_is_written_where_it_has_room() -> None:
     bars = [Bar(0, 0, 9, "MatMul", more="A MatMul"), Bar(0, 9, 12, "MatMul", more="A MatMul")]
     assert list_texts(bars, 12) == (["A MatMul", "MatMul"], [])
@@ -134,7 +157,7 @@ GPUS = tuple(Group(f"g{i}", f"GPU:{i}", kind="GPU", index=i, badge="abc"[i]) for
 
 
 def test_on_a_track_of_several_groups_a_bar_has_the_badge_of_its_own() -> None:
-    labels = BarLabels(SHARED, lambda bar: (bar.end - bar.start) * 13, 8, {"g1": "1", "g2": "2"})
+    labels = BarLabels(SHARED, SHARED, lambda bar: (bar.end - bar.start) * 13, 8, {"g1": "1", "g2": "2"})
     assert [labels.text(bar) for bar in SHARED] == ["1: Conv2D", "1", "2a", "b"]
 
 

@@ -107,7 +107,7 @@ def _format_amount(amount: float) -> str:
 
 
 def _list_notes(schedule: Schedule, use: MemoryUse) -> tuple[str, ...]:
-    lines = [f"largest tensor: {_name_tensor(schedule, held)} {format_bytes(held.size)}" for held in use.holders[:1]]
+    lines = [f"largest: {_name_tensor(schedule, held)} {format_bytes(held.size)}" for held in use.holders[:1]]
     if use.runs_out >= 0:
         lines.append(f"out of memory from {name_part(schedule.estimated.graph, use.runs_out)} on")
     return tuple(lines)
