@@ -138,7 +138,8 @@ def test_a_slide_is_filled_from_its_top_and_of_few_bars_the_text_is_large() -> N
     for dot in found:
         page = re.search(r'viewport="([\d.]+),([\d.]+),([\d.]+),[\d.]+,([-\d.]+)"', dot)
         drawn = re.search(r'bb="0,0,[\d.]+,([\d.]+)"', dot)
-        assert page and drawn
+        assert page
+        assert drawn
         high, scale, middle = float(page[2]), float(page[3]), float(page[4])
         assert middle + high / scale / 2 == pytest.approx(float(drawn[1]), abs=0.1), "the heading is at the top"
         assert float(drawn[1]) * scale > 0.6 * high
