@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter, defaultdict
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from functools import lru_cache
 from math import log2
 
@@ -15,6 +15,7 @@ from simplace.views.figures.alike_devices import Alike, count_fold, figure_boxes
 from simplace.views.figures.box_edges import box_edges, without_implied
 from simplace.views.figures.boxes import Box, BoxPaths, group_into_boxes
 from simplace.views.figures.captions import describe_placement
+from simplace.views.figures.copy_bundles import Bundle, bundle_copies, is_one_box, pick_heaviest, set_apart, weigh_ends
 from simplace.views.figures.device_parts import MOST_BOXES
 from simplace.views.figures.overview_title import write_message
 from simplace.views.figures.part_boxes import make_part_boxes
@@ -99,13 +100,15 @@ def _fold(placed: Placed, made: list[Box], box_of: dict[int, int], fold: int) ->
 
 def _draw_parts(placed: Placed, alike: Alike, limit: int) -> Figure:
     found = box_edges(placed.placement, placed.copies, alike.box_of, alike.drawn, alike.stands_for)
-    bundles = _bundle_copies(placed, alike)
+    bundles = bundle_copies(placed, alike)
     undrawn = len(placed.step_copies) - sum(len(one.there) + len(one.back) for one in bundles)
     local = {(a, b): count for (a, b), count in found.data.items() if _is_local(alike, a, b)}
-    copies = _draw_bundles(bundles, alike, set(local), limit <= BRIEF)
+    bars, arms = _draw_collectives(placed, alike)
+    joined = {box for ends in local for box in ends} | {int(arm.source) for arm in arms}
+    bundles, apart = set_apart(bundles, alike, joined)
+    copies = _draw_bundles([*apart, *bundles], alike, set(local), limit <= BRIEF)
     seen = {(int(one.source), int(one.target)) for one in copies if not (one.from_group or one.to_group)}
     data = without_implied(local, set(local) | seen)  # a path is to be seen: an edge of whole devices is none
-    bars, arms = _draw_collectives(placed, alike)
     return Figure(
         title=write_message(placed),
         caption=write_caption(placed, alike, (len(local) - len(data), sum(found.control.values())), undrawn),
@@ -126,32 +129,7 @@ def _is_local(alike: Alike, one: int, other: int) -> bool:
     return alike.boxes[one].device == alike.boxes[other].device
 
 
-@dataclass(frozen=True, slots=True)
-class _Bundle:
-    """Record of the copies between two drawn devices: those `there`, at least one, and those `back`."""
-
-    there: list[Copy]
-    back: list[Copy]
-
-
-def _bundle_copies(placed: Placed, alike: Alike) -> list[_Bundle]:
-    """Return the copies of tensors by the pair of drawn devices that they go between, from the first one on if both.
-
-    What a session fetches, or is fed, may be on a device where nothing runs.
-    """
-    stands, order = alike.stands_for, {device.name: i for i, device in enumerate(placed.placement.devices)}
-    groups: dict[tuple[str, str], list[Copy]] = {}
-    for copy in placed.step_copies:
-        if copy.source in stands and copy.target in stands:
-            groups.setdefault((stands[copy.source], stands[copy.target]), []).append(copy)
-    return [
-        _Bundle(there, groups.get((target, source), []))
-        for (source, target), there in groups.items()
-        if (target, source) not in groups or order[source] < order[target]
-    ]
-
-
-def _draw_bundles(bundles: list[_Bundle], alike: Alike, drawn: set[Ends], is_brief: bool) -> list[Edge]:
+def _draw_bundles(bundles: list[Bundle], alike: Alike, drawn: set[Ends], is_brief: bool) -> list[Edge]:
     """Return an edge a bundle: from and to a box where all copies leave and reach the same one, else the device.
 
     Nor does an edge join boxes where it would close a cycle with those `drawn`, or where copies go both ways.
@@ -159,9 +137,9 @@ def _draw_bundles(bundles: list[_Bundle], alike: Alike, drawn: set[Ends], is_bri
     edges = []
     is_brief = is_brief or is_crowded(alike, len(bundles))
     for bundle in bundles:
-        sources, targets = _weigh_ends(bundle.there, alike)
-        ends = _pick_heaviest(sources), _pick_heaviest(targets)
-        one, other = (bool(bundle.back) or len(each) > 1 or not all(each.values()) for each in (sources, targets))
+        sources, targets = weigh_ends(bundle.there, alike)
+        ends = pick_heaviest(sources), pick_heaviest(targets)
+        one, other = (bool(bundle.back) or not is_one_box(each) for each in (sources, targets))
         if not (one or other):
             one = other = has_cycle({*drawn, ends})
             drawn |= set() if one else {ends}
@@ -183,37 +161,6 @@ def _scale_width(size: int) -> float:
     (0.0, 0.5, 1.0)
     """
     return round(min(log2(max(size, 1)) / _LARGEST, 1.0), 3)
-
-
-def _weigh_ends(bundle: list[Copy], alike: Alike) -> tuple[Counter[int], Counter[int]]:
-    """Return how many bytes leave, and reach, each box; one more for each copy, whose size may be unknown.
-
-    What a session feeds leaves no box, what it only fetches reaches none, and what a device only passes on to others of
-    its task leaves none there: any box of the device has 0 bytes then.
-    """
-    sources: Counter[int] = Counter()
-    targets: Counter[int] = Counter()
-    for copy in bundle:
-        size = (copy.size or 0) + 1
-        if copy.producer >= 0:
-            box = alike.box_of[copy.producer]
-            is_there = alike.boxes[box].device == alike.stands_for[copy.source]
-            sources[box if is_there else _first_box(alike, copy.source)] += size if is_there else 0
-        for box in {alike.box_of[node] for node in copy.consumers}:
-            targets[box] += size
-    for ends, device in ((sources, bundle[0].source), (targets, bundle[0].target)):
-        if not ends:
-            ends[_first_box(alike, device)] = 0
-    return sources, targets
-
-
-def _first_box(alike: Alike, device: str) -> int:
-    """Return a box that is drawn on a device."""
-    return next(i for i, box in enumerate(alike.boxes) if box.device == alike.stands_for[device])
-
-
-def _pick_heaviest(ends: Counter[int]) -> int:
-    return min(ends, key=lambda box: (-ends[box], box))
 
 
 def _draw_collectives(placed: Placed, alike: Alike) -> tuple[list[Node], list[Edge]]:
@@ -242,4 +189,4 @@ def _list_members(placed: Placed, alike: Alike, volume: CollectiveVolume) -> lis
                 if node in alike.box_of:
                     box = alike.box_of[node]
                     found[alike.boxes[box].device][box] += 1
-    return sorted(_pick_heaviest(boxes) for boxes in found.values())
+    return sorted(pick_heaviest(boxes) for boxes in found.values())
