@@ -8,7 +8,7 @@ from typing import Literal
 import graphviz
 
 from viz.figure import Edge, Figure, Group, Node
-from viz.labels import SUBLABEL_LIMIT, bold, hover, label, small, text
+from viz.labels import SUBLABEL_LIMIT, SUBTITLE_LIMIT, bold, hover, label, small, text
 from viz.marks import EDGE_MARKS, line_width, node_attributes
 from viz.palette import DeviceLook, look
 from viz.style import Style
@@ -137,7 +137,7 @@ def cluster_attributes(group: Group, style: Style) -> dict[str, str]:
     """Return the title and the look of a device."""
     found = look(group, style)
     lines = [bold(text(group.title)) + (f"  {write_badge(group, style)}" if group.badge else "")]
-    said = small(text(group.subtitle, SUBLABEL_LIMIT), style.faint_ink) if group.subtitle else ""
+    said = small(text(group.subtitle, SUBTITLE_LIMIT), style.faint_ink) if group.subtitle else ""
     if said and style.enlarges and len(group.title + group.badge + group.subtitle) <= _TITLE_LETTERS:
         lines[0] += f"  {said}"
     elif said:

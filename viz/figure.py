@@ -16,12 +16,16 @@ Direction = Literal["auto", "page", "down", "right"]
 Arrangement = Literal["ranks", "rows"]
 
 
+NO_DEVICE = "no device"  # the kind of a group of nodes that are on none
+
+
 @dataclass(frozen=True, slots=True)
 class Group:
     """Describe a device, drawn as a cluster around its nodes.
 
-    `kind` is the device type ("CPU", "GPU"), which picks corners and borders. `index` picks the colour among the
-    devices of that kind: give each device of a figure its own. `subtitle` is small text such as "3 ops · 1.2 MB".
+    `kind` is the device type ("CPU", "GPU"), which picks corners and borders, or `NO_DEVICE` for what is on none.
+    `index` picks the colour among the devices of that kind: give each device of a figure its own. `subtitle` is small
+    text such as "3 ops · 1.2 MB".
     `badge` is a word or two that its nodes are marked with, for figures of many devices; "" marks nothing.
     Groups with one `frame` are drawn within a box of that title, such as the task that has the devices.
     """

@@ -12,6 +12,7 @@ from viz.names import elide, visible
 
 LABEL_LIMIT = 32
 SUBLABEL_LIMIT = 40
+SUBTITLE_LIMIT = 46  # of a device, which is wider than a node
 _SIZE = re.compile(r'point-size="(\d+)"')
 _PIECE = 4000  # Graphviz reads strings of 16 KiB at most, unless continued on a new line
 

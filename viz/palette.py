@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
-from viz.figure import Group
+from viz.figure import NO_DEVICE, Group
 from viz.style import SCREEN, Style
 
 # The inks of the style "screen".
@@ -61,6 +61,8 @@ def look(group: Group, style: Style = SCREEN) -> DeviceLook:
     >>> look(Group("a", "a", kind="GPU", index=0)).line == look(Group("b", "b", kind="GPU", index=1)).line
     False
     """
+    if group.kind == NO_DEVICE:
+        return replace(no_device(style), border="dashed")
     pattern = _pattern_of(group)
     hue, turn = _hue_of(group)
     backdrop, fill = (0.07, 0.26) if style.is_dark else (0.10, 0.34)

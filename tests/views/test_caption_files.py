@@ -32,7 +32,18 @@ def test_another_style_has_no_caption_beside_it(tmp_path: Path) -> None:
 
 def test_signs_that_latex_reads_are_escaped(tmp_path: Path) -> None:
     write_captions("a_b & 50 %", "", "x \u00b7 y", tmp_path / "f.svg")
-    assert (tmp_path / "f.tex").read_text().startswith(r"\caption[a\_b \& 50 \%]{a\_b \& 50 \%. x; y.}")
+    assert (tmp_path / "f.tex").read_text().startswith(r"\caption[a\_b \& 50 \%]{a\_b \& 50 \%. Shown: x; y.}")
+
+
+def test_a_caption_says_nothing_twice(tmp_path: Path) -> None:
+    said = "Simulated schedule of f: 5 nodes. f: 13 µs; GPU:0 idle; 2 cores; sends 1 copy."
+    write_captions("f: 13 µs; GPU:0 idle", said, "2 cores\nsends 1 copy", tmp_path / "chart.svg")
+    assert (tmp_path / "chart.txt").read_text().splitlines()[0] == (
+        "f: 13 µs; GPU:0 idle. Simulated schedule of f: 5 nodes. Shown: 2 cores; sends 1 copy."
+    )
+    agrees = "Placement of f: 5 nodes. TensorFlow's log agrees (TensorFlow 2.21: 5/5 nodes)."
+    write_captions("All on GPU:0", agrees, "f · 5 nodes in 2 boxes · TensorFlow agrees: 5/5 nodes", tmp_path / "f.svg")
+    assert (tmp_path / "f.txt").read_text().splitlines()[0] == f"All on GPU:0. {agrees} Shown: 5 nodes in 2 boxes."
 
 
 def test_only_captions_are_replaced(tmp_path: Path) -> None:

@@ -29,7 +29,7 @@ def test_dot_is_the_golden_text(golden: Callable[[str, str], None]) -> None:
 
 def test_groups_alike_are_one_and_members_of_an_op_are_one() -> None:
     figure = colocation_figure(Placed(place(*variables(3))))
-    assert figure.title == "3 colocation groups, the largest of 3 ops on GPU:0, tied by a resource edge each"
+    assert figure.title == "3 colocation groups, the largest of 3 ops on GPU:0, tied by resource edges"
     assert [(group.title, group.subtitle) for group in figure.groups] == [
         ("GPU:0: 3 groups of 3 ops", "decided by v0: its request")
     ]
@@ -39,7 +39,23 @@ def test_groups_alike_are_one_and_members_of_an_op_are_one() -> None:
 
 def test_the_title_of_one_group_says_which_device_it_shares() -> None:
     figure = colocation_figure(Placed(place(*variables(1))))
-    assert figure.title == "3 ops must share a device, GPU:0, tied by a resource edge each"
+    assert figure.title == "3 ops must share a device, GPU:0, tied by resource edges"
+
+
+def test_groups_of_two_are_tied_by_an_edge_each() -> None:
+    lines = [line for line in variables(2) if "_1" not in line.split('"')[1]]
+    assert colocation_figure(Placed(place(*lines))).title.endswith(
+        "the largest of 2 ops on GPU:0, tied by a resource edge each"
+    )
+
+
+def test_a_group_that_is_refused_has_what_cannot_hold_as_its_title_and_no_device() -> None:
+    figure = colocation_figure(Placed(place(variables(1)[0].replace("gpu:0", "gpu:7"), *variables(1)[1:], soft=False)))
+    assert figure.title.startswith("TensorFlow refuses world: v0 requests GPU:7")
+    assert figure.caption == "world · 3 ops must share a device"
+    assert [(group.title, group.kind) for group in figure.groups] == [("not placed: 3 ops", "no device")]
+    first = figure.nodes[0]
+    assert (first.label, first.kind, first.requested) == ("v0", "variable", "GPU:7")
 
 
 def tied(name: str, op: str, *inputs: str) -> str:

@@ -65,7 +65,7 @@ def test_what_runs_and_what_waits_are_two_panels_with_a_band_per_device_that_wor
     )
     assert chart.title == "world: up to 2 threads and streams busy at once"
     assert chart.caption.startswith("parallelism over 3 ms; ")
-    assert "at most 2 ops at once on CPU:0; parallelism over 3 ms; textbook executor, " in chart.description
+    assert "At most 2 ops at once on CPU:0; parallelism over 3 ms; textbook executor, " in chart.description
 
 
 def test_many_devices_are_two_panels_as_well() -> None:
@@ -83,4 +83,4 @@ def test_many_devices_are_two_panels_as_well() -> None:
 def test_nothing_that_takes_time_makes_an_empty_chart() -> None:
     chart = parallelism_chart(schedule_placement(place(constant("a", (4,))), costs="flat"))
     assert chart.areas == ()
-    assert "nothing takes time" in chart.description
+    assert "Nothing takes time" in chart.description

@@ -10,6 +10,8 @@ from simplace.views.file_mark import write_file
 from viz.names import visible
 
 _MARK = "caption made by simplace"  # in the last line; a file without it is not replaced
+_BETWEEN = re.compile(r" · |\n")  # parts of a caption
+_WORD = re.compile(r"[^\s;:,.()]+(?:[:.][^\s;:,.()]+)*")  # such as GPU:0, Session.run, 15/15
 _SPECIAL = re.compile(r"[\\{}$&#%_^~]")
 _COMMANDS = {"\\": r"\textbackslash{}", "^": r"\textasciicircum{}", "~": r"\textasciitilde{}"}
 _SIGNS = {
@@ -20,7 +22,7 @@ _SIGNS = {
 
 def write_captions(title: str, description: str, caption: str, figure: str | Path) -> list[Path]:
     """Write FIGURE.txt and FIGURE.tex beside a figure, and return those written: no other file is replaced."""
-    said = " ".join(filter(None, (_end(title), description, _end("; ".join(caption.split(" · "))))))
+    said = " ".join(_list_sentences(title, description, caption))
     texts = {".txt": f"{visible(said)}\n\n({_MARK})\n", ".tex": f"{write_latex(title, said)}% {_MARK}\n"}
     written = []
     for ending, text in texts.items():
@@ -38,6 +40,25 @@ def write_latex(title: str, said: str) -> str:
     \caption[a\_b]{a\_b: 50 \%.}
     """
     return f"\\caption[{_escape(title)}]{{{_escape(said)}}}\n"
+
+
+def _list_sentences(title: str, description: str, caption: str) -> list[str]:
+    """Return title and description, and what the caption adds to them.
+
+    A part of the caption whose words all stand before it is left out, such as who agrees; and what a description for
+    those who do not see a chart repeats of its heading.
+
+    >>> _list_sentences("All on GPU:0", "Placement of f: 5 nodes. TensorFlow agrees.", "f on GPU:0 · 5 nodes · at once")
+    ['All on GPU:0.', 'Placement of f: 5 nodes. TensorFlow agrees.', 'Shown: f on GPU:0; at once.']
+    """
+    parts = [part for part in _BETWEEN.split(caption) if part]
+    shown = "; ".join(parts)
+    whole = description.removesuffix(f" {title}; {shown}.") if shown else description
+    if shown and whole.endswith(f"; {shown}."):
+        whole = f"{whole.removesuffix(f'; {shown}.')}."
+    known = set(_WORD.findall(f"{title} {whole}"))
+    added = [part for part in parts if not known.issuperset(_WORD.findall(part))]
+    return list(filter(None, (_end(title), whole, f"Shown: {'; '.join(added)}." if added else "")))
 
 
 def _escape(text: str) -> str:

@@ -22,13 +22,14 @@ _NAMED = 4  # devices that are listed by name
 def describe_placement(placed: Placed, what: str = "Placement") -> str:
     """Return what a figure is of: program, devices, nodes, TensorFlow's version, and whether TensorFlow agrees."""
     placement = placed.placement
-    nodes = format_count(len(placement.decisions), "node")
+    count = len(placement.decisions)
+    nodes = f": {format_count(count, 'node')}" if count else ","  # none where the first of them is refused
     kind = _KINDS[placement.program.kind]
     version = placement.groups.support.table.version
     rules = f"the rules of TensorFlow {version}" if version else "TensorFlow's rules"
     soft = "on" if placement.soft_placement else "off"
     start = f"{what} of the {kind} {placed.title} on {format_devices(placement)}"
-    return f"{start}: {nodes} by {rules}, soft placement {soft}. {_describe_agreement(placed)}"
+    return f"{start}{nodes} by {rules}, soft placement {soft}. {_describe_agreement(placed)}"
 
 
 def format_devices(placement: Placement) -> str:

@@ -8,19 +8,23 @@ from dataclasses import dataclass
 from simplace.devices.device_ranges import fold_names
 from simplace.explain import reasons as why
 from simplace.explain.sentences import DECIDED_BY
-from simplace.graph.op_kinds import VARIABLE_HANDLE, is_arg
+from simplace.graph.op_kinds import VARIABLE_HANDLE, VARIABLES, is_arg
 from simplace.placement.placement import Placement
 from simplace.result import Placed
 from simplace.views.figures.alike_devices import figure_boxes
 from simplace.views.figures.captions import describe_placement
+from simplace.views.figures.granted_requests import format_required
+from simplace.views.figures.overview_title import write_message
 from simplace.views.figures.placement_figure import arrange_in_rows, draw_devices, draw_nodes, number_devices
 from simplace.views.text import quantities
 from simplace.views.text.tables import shorten_device
 from viz import Edge, Figure, Group, Node
-from viz.figure import NodeKind
-from viz.shortening import count_rest, fit_all
+from viz.figure import NO_DEVICE, NodeKind
+from viz.shortening import count_rest, fit, fit_all
 
 _WIDE = 28  # characters of a box
+_LEADER = 22  # characters of the name of the member that decides
+_PAIR = 2  # members of a group with one colocation edge
 _Tie = tuple[int, int, str]  # the first nodes of two parts, and the kind of the colocation edge between them
 
 
@@ -138,28 +142,45 @@ def _find_ties(placement: Placement, family: _Family) -> list[_Tie]:
 
 def _write_title(placed: Placed, families: list[_Family], kinds: set[str]) -> str:
     """Return how many groups there are, and how large the first one is; by what, where it is the same in all."""
-    placement, root = placed.placement, families[0].roots[0]
-    device = shorten_device(placement, placement.device(root)) or "no device"
+    if placed.placement.refusal is not None:
+        return write_message(placed)
+    return f"{_count_groups(placed.placement, families)}{_tell_ties(placed.placement, families, kinds)}"
+
+
+def _count_groups(placement: Placement, families: list[_Family]) -> str:
+    """Return how many groups there are, how large the first one is, and where it is."""
+    root = families[0].roots[0]
+    device = shorten_device(placement, placement.device(root))
     largest = quantities.format_count(len(placement.members[root]), "op")
     total = sum(len(family.roots) for family in families)
-    said = f"{total:,} colocation groups, the largest of {largest} on {device}"
     if total == 1:
-        said = f"{largest} must share a device, {device}"
-    if len(kinds) == 1:
-        said += f", tied by a {' or '.join(kinds)} each"
-    return said if placement.refusal is None else f"TensorFlow refuses {placed.title}: {said}"
+        return f"{largest} must share a device{f', {device}' if device else ''}"
+    return f"{total:,} colocation groups, the largest of {largest}{f' on {device}' if device else ''}"
+
+
+def _tell_ties(placement: Placement, families: list[_Family], kinds: set[str]) -> str:
+    """Return by what the members of the groups are tied, "" where it is by several kinds of edges."""
+    if len(kinds) != 1:
+        return ""
+    (kind,) = kinds
+    roots = [root for family in families for root in family.roots]
+    if any(len(placement.members[root]) > _PAIR for root in roots):
+        return f", tied by {kind}s"
+    return f", tied by a {kind}{' each' if len(roots) > 1 else ''}"
 
 
 def _write_caption(placed: Placed, families: list[_Family], shown: list[_Family]) -> str:
     left = sum(len(family.roots) for family in families) - sum(len(family.roots) for family in shown)
-    return " · ".join([placed.title, *([f"{left:,} smaller groups are not drawn"] if left else [])])
+    refused = _count_groups(placed.placement, families) if placed.placement.refusal is not None else ""
+    unseen = f"{quantities.format_count(left, 'smaller group')} not drawn" if left else ""
+    return " · ".join(filter(None, (placed.title, refused, unseen)))
 
 
 def _draw_group(placement: Placement, family: _Family, number: int) -> Group:
     root = family.roots[0]
     device, members = placement.device(root), placement.members[root]
     index = {name: i for i, name in number_devices(placement)}.get(device, 0)
-    kind = placement.devices.by_name[device].type if device else ""
+    kind = placement.devices.by_name[device].type if device else NO_DEVICE
     times = f"{len(family.roots)} groups of " if len(family.roots) > 1 else ""
     title = f"{shorten_device(placement, device) or 'not placed'}: {times}{quantities.format_count(len(members), 'op')}"
     return Group(str(number), title, _decided_by(placement, members), kind, index)
@@ -172,10 +193,14 @@ def _decided_by(placement: Placement, members: list[int]) -> str:
             continue
         reason = why.find_reason(placement, node)
         if isinstance(reason, why.Colocated):
-            return f"decided by {_name_node(placement, reason.leader)}: {DECIDED_BY[reason.how]}"
+            return f"decided by {_name_leader(placement, reason.leader)}: {DECIDED_BY[reason.how]}"
         if isinstance(reason, why.Requested) and placement.graph.requested[node]:
-            return f"decided by {_name_node(placement, node)}: {DECIDED_BY['request']}"
+            return f"decided by {_name_leader(placement, node)}: {DECIDED_BY['request']}"
     return ""
+
+
+def _name_leader(placement: Placement, node: int) -> str:
+    return fit(_name_node(placement, node), _LEADER)
 
 
 def _name_node(placement: Placement, node: int) -> str:
@@ -190,10 +215,14 @@ def _draw_nodes(placement: Placement, family: _Family, group: str) -> list[Node]
     for part, detail in zip(family.parts, details, strict=True):
         asked = dict.fromkeys(graph.requested[node].rpartition("/device:")[2] for node in part)
         requests = f"requests {', '.join(fold_names(filter(None, asked)))}" if any(asked) else ""
-        kind: NodeKind = "variable" if _is_handle(graph.ops[part[0]]) else "op"
+        kind = _find_kind(placement, part[0])
+        ungranted = "" if placement.device(part[0]) else format_required(placement, part[0])
         nodes.append(
-            Node(str(part[0]), _write_label(placement, part), detail or requests, group, kind, tooltip=requests)
-        )
+            Node(
+                str(part[0]), _write_label(placement, part), detail or ("" if ungranted else requests), group, kind,
+                requested=ungranted, tooltip=requests,
+            )
+        )  # fmt: skip
     return nodes
 
 
@@ -211,8 +240,15 @@ def _write_detail(placement: Placement, part: tuple[int, ...]) -> str:
     return "" if len(part) > 1 else op if _is_handle(op) else placement.graph.names[part[0]]
 
 
+def _find_kind(placement: Placement, node: int) -> NodeKind:
+    op = placement.graph.ops[node]
+    if op in VARIABLES or op == VARIABLE_HANDLE or placement.notes(node).variable:
+        return "variable"
+    return "argument" if is_arg(op) else "op"
+
+
 def _is_handle(op: str) -> bool:
-    return is_arg(op) or op == VARIABLE_HANDLE
+    return is_arg(op) or op == VARIABLE_HANDLE or op in VARIABLES
 
 
 def _draw_edges(placement: Placement, family: _Family, *, are_labelled: bool) -> list[Edge]:

@@ -30,7 +30,9 @@ def parallelism_chart(schedule: Schedule) -> AreaChart:
     short = placement.devices.by_name
     widest = [f"at most {format_count(w.widest, 'op')} at once on {short[w.device].short}" for w in widths]
     found = "; ".join(widest) or "nothing takes time"
-    said = f"{describe_placement(Placed(placement), 'Simulated parallelism')} {found}; {caption}."
+    said = (
+        f"{describe_placement(Placed(placement), 'Simulated parallelism')} {found[:1].upper()}{found[1:]}; {caption}."
+    )
     busy = tuple((time, sum(amounts)) for time, amounts in add_up([_list_points(width.working) for width in widths]))
     title = f"{placement.program.title}: {_tell_most(busy)}"
     areas = (_draw_running(schedule, widths, busy), _draw_waiting(schedule, widths)) if widths else ()

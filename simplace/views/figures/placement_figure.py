@@ -205,8 +205,9 @@ def write_caption(placed: Placed, alike: Alike, hidden: tuple[int, int], undrawn
     count = len(placement.decisions)
     if placement.refusal is not None:
         error = "" if placement.refusal.ends else f": {placement.refusal.message.splitlines()[0]}"
-        said = f"TensorFlow refuses this graph ({placement.refusal.code}){error}"
-        return f"{said} · {quantities.format_count(count, 'node')} placed before that" if count else said
+        said = f"{placement.refusal.code}{error}"
+        placed_before = f"{quantities.format_count(count, 'node')} placed before that" if count else ""
+        return " · ".join(filter(None, (said, placed_before, _tell_refusal_agreed(placed))))
     called = f" called on {placement.default.short}" if placement.default else ""
     parts = [
         f"{placed.title}{called}",
@@ -233,6 +234,13 @@ def write_caption(placed: Placed, alike: Alike, hidden: tuple[int, int], undrawn
     elif placed.agreement is not None:
         parts.append(f"TensorFlow differs: {placed.agreement} the same")
     return " · ".join(parts)
+
+
+def _tell_refusal_agreed(placed: Placed) -> str:
+    """Return whether TensorFlow refused the graph, too, "" where it was not asked."""
+    if placed.agreement is None or placed.placement.program.pins:
+        return ""
+    return "as predicted" if placed.agreement.holds else "TensorFlow's own log differs"
 
 
 def device_group(placed: Placed, names: tuple[str, ...], index: int, is_framed: bool = True) -> Group:
