@@ -8,9 +8,10 @@ from typing import Literal
 import graphviz
 
 from viz.figure import Edge, Figure, Group, Node
-from viz.labels import SUBLABEL_LIMIT, SUBTITLE_LIMIT, bold, hover, label, small, text
+from viz.labels import LABEL_LIMIT, SUBLABEL_LIMIT, SUBTITLE_LIMIT, bold, hover, label, small, text
 from viz.marks import EDGE_MARKS, line_width, node_attributes
 from viz.palette import DeviceLook, look
+from viz.shortening import count_rest
 from viz.style import Style
 
 FONT = "DejaVu Sans"
@@ -118,7 +119,7 @@ def write_badge(group: Group, style: Style) -> str:
 
 
 def _node_lines(node: Node, style: Style) -> list[str]:
-    lines = [text(node.label)]
+    lines = [text(count_rest(node.label, LABEL_LIMIT))]
     if not style.enlarges and (node.kind == "scope" or (node.kind == "part" and node.count > 1)):
         lines[0] += small(f" ({node.count})", style.faint_ink, 10)
     if node.sublabel:

@@ -12,6 +12,7 @@ from simplace.views.text.verdict import device_time_table, round_shares, write_b
 from tests.executor.test_collective_runs import CONDITIONAL, REDUCE, SLOW_B
 from tests.executor.worlds import MS, Costs, run
 from tests.lowering.worlds import TABLE, session_program
+from tests.views import graphs
 from tests.worlds import constant, node, place
 
 CHAIN = """
@@ -138,3 +139,12 @@ def test_a_brief_verdict_counts_devices_where_their_names_are_many() -> None:
     verdict, brief = write_verdict(done), write_brief_verdict(done)
     assert verdict.startswith("GPU:0, GPU:2, GPU:4, GPU:6 busy 50%, each waits 50% for copies; GPU:1, GPU:3,")
     assert brief == "4 GPUs busy 50%; 4 GPUs idle"
+
+
+def test_a_brief_verdict_tells_last_what_is_idle_and_counts_long_names() -> None:
+    lone = schedule_placement(
+        place(constant("a", (4,), "/cpu:0"), node("n", "Neg", "a", device="/gpu:1"), gpus=3), costs=Costs()
+    )
+    assert write_brief_verdict(lone).endswith("; GPU:0, GPU:2 idle")
+    brief = write_brief_verdict(schedule_placement(graphs.two_tasks(4), costs=Costs()))
+    assert "8 GPUs busy" in brief, "their names have too many letters"

@@ -23,6 +23,7 @@ HEADINGS: Mapping[Cause, str] = {
 }  # fmt: skip
 _BRIEF = 2  # groups of devices that a brief verdict tells of
 _LISTED = 3  # names, or first and last ones of several, that it lists of a group: more devices are counted
+_LETTERS = 32  # of all the names that it lists
 _SMALL = 0.1  # of a step: shorter waits of a busy device are not told
 
 
@@ -40,18 +41,22 @@ def write_verdict(schedule: Schedule) -> str:
 
 
 def write_brief_verdict(schedule: Schedule) -> str:
-    """Return the verdict without its evidence, such as "GPU:0 busy 16%, launch-bound", of the first devices alike."""
-    groups = _list_groups(schedule)
+    """Return the verdict without its evidence, such as "GPU:0 busy 16%, launch-bound", of the first devices alike.
+
+    What is idle all the time comes last.
+    """
+    groups = sorted(_list_groups(schedule), key=lambda group: group[0].is_idle)
     said = [_describe_group(schedule, one, _name_group(schedule, one, _LISTED)).brief for one in groups[:_BRIEF]]
     return "; ".join([*said, *(["…"] if len(groups) > _BRIEF else [])])
 
 
 def _name_group(schedule: Schedule, group: Sequence[DeviceTime], most: int | None = None) -> str:
-    """Return the names of devices; how many they are where that takes more than `most` names."""
+    """Return the names of devices; how many they are where that takes more than `most` names, or many letters."""
     devices = [schedule.placed.devices.by_name[one.device] for one in group]
     names = fold_names(device.short for device in devices)
-    if most is None or len(names) <= most:
-        return ", ".join(names)
+    listed = ", ".join(names)
+    if most is None or (len(names) <= most and len(listed) <= _LETTERS):
+        return listed
     types = {device.type for device in devices}
     return format_count(len(devices), types.pop() if len(types) == 1 else "device")
 
