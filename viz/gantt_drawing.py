@@ -46,7 +46,7 @@ def to_dot(gantt: Gantt, style: Style = SCREEN) -> str:
     if whole:
         return whole
     brief = _shorten_chart(gantt)
-    order = sorted(range(len(gantt.tracks)), key=lambda track: (_measure_work(gantt, track), -track))
+    order = sorted(range(len(brief.tracks)), key=lambda track: (_measure_work(brief, track), -track))
     counts = range(len(order))  # fewer tracks are never higher
     fewest = bisect_left(counts, True, key=lambda left: _draw_without(brief, order[:left], style).fits)
     return _draw_without(brief, order[: min(fewest, max(len(order) - 1, 0))], style).dot()
@@ -61,12 +61,32 @@ def _draw_whole(gantt: Gantt, style: Style, *, is_larger: bool) -> str:
 def _shorten_chart(gantt: Gantt) -> Gantt:
     """Return a chart with the first line of its caption, and no rows for owners: labels of tracks name them, too.
 
-    Those of an owner of which no track has a label like another owner's stay as they are.
+    Those of an owner of which no track has a label like another owner's stay as they are. An owner of collectives alone
+    has one track.
     """
+    gantt = _join_collectives(gantt)
     alike = Counter(track.label for track in gantt.tracks) + Counter({track.owner for track in gantt.tracks})
     named = {track.owner for track in gantt.tracks if alike[track.label] > 1}
     tracks = (Track(f"{track.owner} {track.label}" if track.owner in named else track.label) for track in gantt.tracks)
     return replace(gantt, caption=gantt.caption.split("\n")[0], tracks=tuple(tracks))
+
+
+def _join_collectives(gantt: Gantt) -> Gantt:
+    """Return a chart in which the tracks of an owner that has collectives alone are one, with its name."""
+    kinds: dict[str, set[str]] = {}
+    for bar in gantt.bars:
+        for track in gantt.tracks[bar.track : bar.track + bar.rows]:
+            kinds.setdefault(track.owner, set()).add(bar.kind)
+    joined = {owner for owner, found in kinds.items() if found == {"collective"}}
+    first = {track.owner: i for i, track in reversed(list(enumerate(gantt.tracks)))}
+    owners = [track.owner for track in gantt.tracks]
+    bars = [
+        replace(bar, track=first[owners[bar.track]], rows=1) if owners[bar.track] in joined else bar
+        for bar in gantt.bars
+    ]
+    tracks = tuple(Track(one.owner) if one.owner in joined else one for one in gantt.tracks)
+    kept = [i for i, owner in enumerate(owners) if owner not in joined or first[owner] == i]
+    return keep_tracks(replace(gantt, tracks=tracks, bars=tuple(dict.fromkeys(bars))), kept)
 
 
 def _measure_work(gantt: Gantt, track: int) -> float:

@@ -111,6 +111,17 @@ def test_a_page_without_room_leaves_out_the_tracks_that_do_least() -> None:
     assert '"two' not in dot
 
 
+def test_a_page_without_room_has_one_track_for_all_collectives() -> None:
+    tracks = (*(Track("compute", f"GPU:{i}") for i in range(8)), *(Track(f"GPU:{i}", "collectives") for i in range(8)))
+    bars = [Bar(i, 0, 1, "Op") for i in range(8)]
+    halves = [Bar(first, 1, 2, "all-reduce", kind="collective", rows=2) for first in (8, 12)]
+    dot = to_dot(Gantt("t", "c", tracks, (*bars, *halves)), STYLES["slide"])
+    assert all(f'"GPU:{i} compute\\l"' in dot for i in range(8))
+    assert dot.count('"collectives\\l"') == 1
+    assert dot.count("tooltip=all-reduce") == 1
+    assert "no room" not in dot
+
+
 def test_print_has_no_title_but_what_is_left_out() -> None:
     tracks = tuple(Track(f"track {i}", "GPU") for i in range(60))
     few, many = (Gantt("the title", "the caption", tracks[:n], tuple(Bar(i, 0, 1, "op") for i in range(n)))
