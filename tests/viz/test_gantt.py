@@ -118,7 +118,7 @@ def test_a_page_without_room_has_one_track_for_all_collectives() -> None:
     dot = to_dot(Gantt("t", "c", tracks, (*bars, *halves)), STYLES["slide"])
     assert all(f'"GPU:{i} compute\\l"' in dot for i in range(8))
     assert dot.count('"collectives\\l"') == 1
-    assert dot.count("tooltip=all-reduce") == 1
+    assert dot.count('tooltip="all-reduce"') == 1
     assert "no room" not in dot
 
 
