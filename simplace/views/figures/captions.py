@@ -32,6 +32,16 @@ def describe_placement(placed: Placed, what: str = "Placement") -> str:
     return f"{start}{nodes} by {rules}, soft placement {soft}. {_describe_agreement(placed)}"
 
 
+def shorten_title(title: str) -> str:
+    """Return a program's title with its file, but without the folders of that.
+
+    >>> shorten_title("fit, train step (samples/mnist/train.py:24)"), shorten_title("a/b")
+    ('fit, train step (train.py:24)', 'a/b')
+    """
+    name, between, at = title.rpartition(" (")
+    return f"{name} ({at.rpartition('/')[2]}" if between and at.endswith(")") else title
+
+
 def format_devices(placement: Placement) -> str:
     """Return the devices of a placement as text.
 

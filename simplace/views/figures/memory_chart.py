@@ -11,7 +11,7 @@ from simplace.analysis.schedule import Schedule
 from simplace.executor.trace import PERMANENT
 from simplace.program.known_names import strip_number
 from simplace.result import Placed
-from simplace.views.figures.captions import describe_placement
+from simplace.views.figures.captions import describe_placement, shorten_title
 from simplace.views.figures.memory_bands import DeviceBands, choose_bands
 from simplace.views.text.cost_sentences import format_makespan
 from simplace.views.text.quantities import format_bytes, format_duration
@@ -36,7 +36,7 @@ def memory_chart(
     families = _fold_alike(choose_bands(schedule, drawn, resize))
     areas = tuple(_make_area(schedule, family) for family in families)
     placement = schedule.placement
-    title = f"{placement.program.title}: {_tell_peak(schedule, uses)}"
+    title = f"{shorten_title(placement.program.title)}: {_tell_peak(schedule, uses)}"
     caption = _write_caption(schedule, uses, drawn)
     said = f"{describe_placement(Placed(placement), 'Simulated memory')} {title}; {caption}."
     return AreaChart(title, caption, areas, schedule.trace.makespan / 1e9, _format_amount, said)

@@ -8,7 +8,7 @@ from simplace.analysis.intervals import Steps
 from simplace.analysis.parallelism import DeviceParallelism
 from simplace.analysis.schedule import Schedule
 from simplace.result import Placed
-from simplace.views.figures.captions import describe_placement
+from simplace.views.figures.captions import describe_placement, shorten_title
 from simplace.views.figures.placement_figure import number_devices
 from simplace.views.figures.timeline import describe_settings
 from simplace.views.text.cost_sentences import format_makespan
@@ -34,7 +34,7 @@ def parallelism_chart(schedule: Schedule) -> AreaChart:
         f"{describe_placement(Placed(placement), 'Simulated parallelism')} {found[:1].upper()}{found[1:]}; {caption}."
     )
     busy = tuple((time, sum(amounts)) for time, amounts in add_up([_list_points(width.working) for width in widths]))
-    title = f"{placement.program.title}: {_tell_most(busy)}"
+    title = f"{shorten_title(placement.program.title)}: {_tell_most(busy)}"
     areas = (_draw_running(schedule, widths, busy), _draw_waiting(schedule, widths)) if widths else ()
     return AreaChart(title, caption, areas, schedule.trace.makespan / 1e9, description=said, least=1.0)
 

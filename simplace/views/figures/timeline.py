@@ -15,7 +15,7 @@ from simplace.executor.trace import Span, Track
 from simplace.partition.transfers import Copy
 from simplace.program.known_names import strip_number
 from simplace.result import Placed
-from simplace.views.figures.captions import describe_placement
+from simplace.views.figures.captions import describe_placement, shorten_title
 from simplace.views.text.cost_sentences import format_makespan, format_uncertain
 from simplace.views.text.quantities import format_bytes, format_duration
 from simplace.views.text.traffic_phrases import describe_traffic, join_devices
@@ -52,23 +52,13 @@ def draw_timeline(schedule: Schedule) -> Gantt:
         Row(_shorten_track_name(schedule, trace.tracks[i]), get_track_heading(schedule, trace.tracks[i])) for i in used
     )
     steps = f" for {len(trace.steps)} steps" if len(trace.steps) > 1 else ""
-    name = _shorten_title(schedule.placement.program.title)
+    name = shorten_title(schedule.placement.program.title)
     title = f"{name}: {format_makespan(schedule)}{steps}; {write_brief_verdict(schedule)}"
     sent = describe_traffic(schedule.estimated.graph.traffic)
     caption = "\n".join([describe_settings(schedule), *([sent] if sent else [])])
     what = describe_placement(Placed(schedule.placement), "Simulated schedule")
     said = f"{what} {title}; {caption.replace(chr(10), '; ')}."
     return Gantt(title, caption, tracks, bars, _list_groups(schedule), trace.makespan / 1e9, said)
-
-
-def _shorten_title(title: str) -> str:
-    """Return a program's title with its file, but without the folders of that.
-
-    >>> _shorten_title("fit, train step (samples/mnist/train.py:24)"), _shorten_title("a/b")
-    ('fit, train step (train.py:24)', 'a/b')
-    """
-    name, between, at = title.rpartition(" (")
-    return f"{name} ({at.rpartition('/')[2]}" if between and at.endswith(")") else title
 
 
 def describe_settings(schedule: Schedule) -> str:
