@@ -1,4 +1,4 @@
-"""What a cluster that XLA compiled costs: its kernels, one after the other on one stream."""
+"""What a call costs that stays in the graph: the kernels that XLA made of it, or its ops, one after the other."""
 
 from __future__ import annotations
 
@@ -24,14 +24,17 @@ def list_kernel_calls(kernels: Sequence[FusedKernel]) -> Iterator[OpCall]:
             yield from list_kernel_calls(kernel.body.runs.kernels)
 
 
-def estimate_cluster(kernels: Sequence[FusedKernel], model: CostModel) -> KernelCost:
-    """Return the cost of one execution of a cluster.
+def estimate_cluster(kernels: Sequence[FusedKernel], model: CostModel, *, is_compiled: bool = True) -> KernelCost:
+    """Return the cost of one execution of a cluster, or of the ops of a function that is not compiled.
+
+    These run one after the other, whatever could run beside it, each with the executor's bookkeeping.
 
     On a GPU the host launches one kernel after the other: the stream's time starts with the first and has the waits for
     launches in it, and those of the host for the device. Errors of kernels go together, so the cluster's is the mean of
     theirs and of the waits', by time; it counts as guessed where most of its time is.
     """
-    run = _ClusterRun(model, is_on_gpu=any(call.device_type != "CPU" for call in list_kernel_calls(kernels)))
+    is_on_gpu = any(call.device_type != "CPU" for call in list_kernel_calls(kernels))
+    run = _ClusterRun(model, is_compiled=is_compiled, is_on_gpu=is_on_gpu)
     course = run.add(kernels, 1)
     parts = [(times * (cost.device_s if run.is_on_gpu else cost.host_s), cost) for times, cost in run.parts]
     busy = sum(seconds for seconds, _ in parts)
@@ -56,8 +59,10 @@ def estimate_cluster(kernels: Sequence[FusedKernel], model: CostModel) -> Kernel
 class _ClusterRun:
     """The kernels of a cluster as the host launches them and a stream runs them."""
 
-    def __init__(self, model: CostModel, *, is_on_gpu: bool) -> None:
+    def __init__(self, model: CostModel, *, is_compiled: bool, is_on_gpu: bool) -> None:
         self.is_on_gpu = is_on_gpu
+        self._is_compiled = is_compiled
+        self._op_s = 0.0 if is_compiled else model.overheads.op_s
         self.parts: list[tuple[int, KernelCost]] = []  # how often a kernel runs, and what one execution costs
         self.launches = 0
         self._model = model
@@ -71,12 +76,18 @@ class _ClusterRun:
         return course
 
     def _add_kernel(self, call: OpCall, times: int) -> _Course:
-        cost = self._model.kernel(replace(call, attrs={**call.attrs, COMPILED: True}))
+        cost = self._model.kernel(self._complete(call))
+        if self._op_s:
+            cost = replace(cost, host_s=cost.host_s + self._op_s)
         if not cost.host_s + cost.device_s:
             return _NOTHING
         self.parts.append((times, cost))
-        self.launches += times
+        if cost.device_s or not self.is_on_gpu:
+            self.launches += times
         return (cost.host_s, -inf), (cost.host_s + cost.device_s, cost.device_s)
+
+    def _complete(self, call: OpCall) -> OpCall:
+        return replace(call, attrs={**call.attrs, COMPILED: True}) if self._is_compiled else call
 
     def _add_body(self, body: FusedBody, times: int) -> _Course:
         if not body.rounds:

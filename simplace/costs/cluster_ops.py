@@ -1,4 +1,6 @@
-"""The ops of a call that XLA compiles whole, with their shapes, in topological order: calls in it are inlined.
+"""The ops of a call that stays in the graph, with their shapes, in topological order: calls in it are inlined.
+
+XLA compiles most such calls whole; others are run op by op.
 
 A loop or a branch is one op that has ops of its own.
 """
@@ -22,6 +24,7 @@ from simplace.graph import dtypes
 from simplace.graph.algorithm import order_by_inputs, reverse_reachable
 from simplace.graph.node_def import FuncRef, FunctionDef, NodeDef, Shape
 from simplace.graph.op_kinds import is_case, is_if, is_while
+from simplace.kernels.kernel_lookup import computes_on_host, find_kernel, memory_types
 from simplace.kernels.registry import KernelTable
 from simplace.lowering.graph_constructor import wrong_input_count
 from simplace.lowering.op_signatures import Signatures
@@ -48,15 +51,24 @@ class CompiledCall:
 
 
 def list_cluster_ops(
-    program: Program, function: FuncRef, call: OpCall, batch: int, trips: Mapping[str, int] | None = None
+    program: Program,
+    function: FuncRef,
+    call: OpCall,
+    batch: int,
+    trips: Mapping[str, int] | None = None,
+    *,
+    is_compiled: bool = True,
 ) -> CompiledCall:
-    """List the ops of a compiled call of a function, without those that nothing needs; count how often its loops run.
+    """List the ops of a call of a function, without those that nothing needs; count how often its loops run.
+
+    Those that XLA compiles are all on the call's device. Of others those are on the CPU that have no kernel there, or
+    one with all its tensors in host memory.
 
     `batch` stands for an unknown first dimension, 1 for any other; `trips` are those of loops by name. Of a branch the
     first function counts (of an If: then) where the index is no constant. Raises `SimplaceError` for a body that refers
     to what it does not have, or to an op that is not known.
     """
-    cluster = _Cluster(program, call.device_type, batch, dict(trips or {}))
+    cluster = _Cluster(program, call.device_type, batch, dict(trips or {}), is_compiled)
     given = [((OUTSIDE, i), tensor) for i, tensor in enumerate(call.inputs)]
     runs = _BodyInlining(cluster).list_ops(program.graph.library[function.name], given, f"{call.name}/", 0)
     return CompiledCall(_drop_dead_ops(runs), tuple(cluster.loops), tuple(cluster.branches))
@@ -85,6 +97,7 @@ class _Cluster:
     device_type: str
     batch: int
     trips: Mapping[str, int]
+    is_compiled: bool
     count: int = 0
     loops: list[Loop] = field(default_factory=list)
     branches: list[str] = field(default_factory=list)
@@ -92,6 +105,15 @@ class _Cluster:
     @cached_property
     def signatures(self) -> Signatures:
         return Signatures(_newest_table(), self.program.graph.library)
+
+    def find_device_type(self, op: str, attrs: Mapping[str, Any]) -> str:
+        """Return where an op computes."""
+        if self.is_compiled or self.device_type == "CPU":
+            return self.device_type
+        table = _newest_table()
+        if find_kernel(table, op, self.device_type, attrs) is None:
+            return "CPU"
+        return "CPU" if computes_on_host(memory_types(table, op, self.device_type, attrs)) else self.device_type
 
 
 class _BodyInlining:
@@ -148,7 +170,7 @@ class _BodyInlining:
             self._make_output(node.op, attrs, inputs, dtype, slot, shapes[slot] if slot < len(shapes) else None)
             for slot, dtype in enumerate(types)
         )
-        call = OpCall(name, node.op, self._cluster.device_type, attrs, inputs, outputs)
+        call = OpCall(name, node.op, self._cluster.find_device_type(node.op, attrs), attrs, inputs, outputs)
         body = self._find_body(node, values, name, depth) if depth < _DEEPEST else None
         # What only a shape is asked of need not be there.
         self.ops.append(FusibleOp(call, () if node.op in _ASK_SHAPES else tuple(ref for ref, _ in values), body))

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Generator, Mapping
+from collections.abc import Collection, Generator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from math import prod
@@ -14,11 +14,12 @@ from simplace.costs.cost_model import CollectiveCall, CostModel, KernelCost, OpC
 from simplace.costs.op_work import make_tensor
 from simplace.costs.outcomes import Loop
 from simplace.costs.shape_rules import infer_shape
-from simplace.costs.xla_fusion import FusedOps, fuse_ops
+from simplace.costs.xla_fusion import FusedKernel, fuse_ops, keep_ops
 from simplace.devices.device_set import DeviceSet
 from simplace.errors import SimplaceError
 from simplace.graph import dtypes
 from simplace.graph.op_kinds import MUST_COMPILE, is_loop_cond
+from simplace.kernels.kernel_lookup import computes_on_host
 from simplace.lowering.reachable_functions import find_callee
 from simplace.partition.collective_members import CollectiveKind
 from simplace.partition.graph_partition import PartitionedGraph
@@ -36,8 +37,8 @@ _COLLECTIVE_OPS: dict[CollectiveKind, str] = {  # as `costs.collectives` calls t
 class Assumption:
     """Record of an assumption: `kind` is "batch", "dimension", "rank", "formula" or "branch".
 
-    `count` is the number of tensors (of ops for "formula", of conditionals that XLA compiles for "branch"), `example`
-    names one, `value` is what was assumed.
+    `count` is the number of tensors (of ops for "formula", of conditionals in calls that stay in the graph for
+    "branch"), `example` names one, `value` is what was assumed.
     """
 
     kind: str
@@ -51,9 +52,9 @@ class EstimatedGraph:
     """Record of a partitioned graph with costs.
 
     `kernels` are by node, `outputs` the output tensors of each node, `copy_seconds` and `copied` by copy, None in the
-    latter for order alone. `held` are by node what a call that XLA compiles holds at its peak besides its inputs and
-    outputs, `given` those of a program that is compiled whole, whose graph has no edges for them, `loops` those inside
-    of such calls.
+    latter for order alone. `held` are by node what a call that stays in the graph holds at its peak besides its inputs
+    and outputs, `given` those of a program that is compiled whole, whose graph has no edges for them, `loops` those
+    inside of such calls.
     """
 
     graph: PartitionedGraph
@@ -96,7 +97,8 @@ def estimate_costs(
 ) -> EstimatedGraph:
     """Estimate the costs of a graph; `batch` replaces an unknown first dimension, 1 any other unknown one.
 
-    `trips` are those of loops, by name, inside of calls that XLA compiles; names that no such loop has are passed over.
+    `trips` are those of loops, by name, inside of calls that stay in the graph; names that no such loop has are passed
+    over.
 
     The first dimension of `growing` outputs (ids of the graph that was partitioned, slots) is taken `factor` times.
     """
@@ -218,39 +220,41 @@ class _Estimator:
         device = self.placed.devices.by_name[node.device].type
         if i in self.graph.collective_of:
             return self._member(self.graph.collective_of[i], device)
+        if computes_on_host(self.graph.rewritten.memory.of(node.origin)):
+            device = "CPU"
         call = OpCall(node.name, node.op, device, placed.attrs[node.origin], inputs, outputs[i])
         cost = self.model.kernel(call)
         if not cost.is_guess:
             return cost
-        fused = self._fuse_cluster(i, call)
-        if fused is not None:
-            cost = estimate_cluster(fused.kernels, self.model)
-        for one in [call] if fused is None else list_kernel_calls(fused.kernels):
+        kernels = self._open_call(i, call)
+        if kernels is not None:
+            cost = estimate_cluster(kernels, self.model, is_compiled=_is_compiled(call))
+        for one in [call] if kernels is None else list_kernel_calls(kernels):
             if self.model.kernel(one).is_guess:
                 self.assumed.setdefault("formula", []).append(f"{one.name} ({one.op})")
         return cost
 
-    def _fuse_cluster(self, i: int, call: OpCall) -> FusedOps | None:
-        """Return the kernels of a call that XLA compiles, and note what they hold in memory, and its loops.
+    def _open_call(self, i: int, call: OpCall) -> Sequence[FusedKernel] | None:
+        """Return the kernels of a call that stays in the graph, and note what they hold in memory, and its loops.
 
         None for other ops, and for a body that does not hold.
         """
         program = self.placed.program
         called = find_callee(call.op, call.attrs, program.graph.library)
-        if called is None or call.attrs.get(MUST_COMPILE) is not True:
+        if called is None:
             return None
         try:
-            compiled = list_cluster_ops(program, called, call, self.batch, self.trips)
+            found = list_cluster_ops(program, called, call, self.batch, self.trips, is_compiled=_is_compiled(call))
         except SimplaceError:
             return None  # the call stays a guess, which is told as such
-        self.loops += compiled.loops
-        if compiled.branches:
-            self.assumed.setdefault("branch", []).extend(compiled.branches)
-        fused = fuse_ops(compiled.runs)
+        self.loops += found.loops
+        if found.branches:
+            self.assumed.setdefault("branch", []).extend(found.branches)
+        fused = fuse_ops(found.runs) if _is_compiled(call) else keep_ops(found.runs)
         self.held[i] = find_held(fused)
-        if not (call.inputs or call.outputs):
-            self.given[i] = list_arguments(compiled.runs)
-        return fused
+        if _is_compiled(call) and not (call.inputs or call.outputs):
+            self.given[i] = list_arguments(found.runs)
+        return fused.kernels
 
     def _member(self, number: int, device: str) -> KernelCost:
         """Estimate a member of a collective; what the shapes leave open is assumed as for any tensor."""
@@ -268,3 +272,7 @@ class _Estimator:
 
     def _copy(self, i: int, size: int) -> float:
         return estimate_copy(self.model, self.placed.devices, self.graph.copies[i], size)
+
+
+def _is_compiled(call: OpCall) -> bool:
+    return call.attrs.get(MUST_COMPILE) is True

@@ -138,6 +138,20 @@ def fuse_ops(cluster: ClusterOps) -> FusedOps:
     return FusedOps(tuple(_join_members(ops, own, returned) for _, own in sorted(members.items())), results)
 
 
+def keep_ops(ops: ClusterOps) -> FusedOps:
+    """Return the ops of a function that TensorFlow runs one by one, each as a kernel of its own."""
+    kernels = tuple(
+        FusedKernel(one.call, one.producers, tuple((i, slot) for slot in range(len(one.call.outputs))),
+                    body=None if one.body is None else _keep_body(one.body))
+        for i, one in enumerate(ops.ops)
+    )  # fmt: skip
+    return FusedOps(kernels, ops.results)
+
+
+def _keep_body(body: ClusterBody) -> FusedBody:
+    return FusedBody(keep_ops(body.runs), body.rounds, None if body.asked is None else keep_ops(body.asked))
+
+
 def _list_users(ops: Sequence[FusibleOp]) -> list[list[int]]:
     users: list[list[int]] = [[] for _ in ops]
     for i, op in enumerate(ops):

@@ -124,6 +124,15 @@ def memory_types(
     return hosts[0], hosts[1]
 
 
+def computes_on_host(sides: tuple[Sequence[bool], Sequence[bool]]) -> bool:
+    """Return whether a kernel has all that it takes and gives in host memory: it computes there, on any device.
+
+    So are those of int32 on GPUs. `sides` is as `memory_types` returns it.
+    """
+    inputs, outputs = sides
+    return bool(inputs or outputs) and all(inputs) and all(outputs)
+
+
 def nearest_dtype(table: KernelTable, op: str, device_type: str, attrs: Mapping[str, AttrValue]) -> NearestDtype | None:
     """Propose the one change of a type attribute that would give the node a kernel on a device type.
 

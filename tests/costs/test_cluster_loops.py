@@ -21,7 +21,7 @@ from simplace.costs.cost_model import OpCall
 from simplace.costs.modelled_costs import make_modelled_costs
 from simplace.costs.op_work import make_tensor
 from simplace.costs.outcomes import Loop
-from simplace.costs.xla_fusion import FusedKernel, fuse_ops
+from simplace.costs.xla_fusion import FusedKernel, fuse_ops, keep_ops
 from simplace.errors import SimplaceError
 from simplace.graph.node_def import FuncRef, FunctionDef
 from tests.lowering.worlds import function, session_program
@@ -77,11 +77,13 @@ STEP = function(
 )
 
 
-def compile_step(*functions: FunctionDef, device: str = "GPU", trips: dict[str, int] | None = None) -> CompiledCall:
+def compile_step(
+    *functions: FunctionDef, device: str = "GPU", trips: dict[str, int] | None = None, is_compiled: bool = True
+) -> CompiledCall:
     x = make_tensor("float32", (SIDE, SIDE), 4)
     call = OpCall("step", "PartitionedCall", device, {"f": FuncRef("step", {})}, (x,), (x,))
     program = session_program("", *functions)
-    return list_cluster_ops(program, FuncRef("step", {}), call, batch=32, trips=trips)
+    return list_cluster_ops(program, FuncRef("step", {}), call, batch=32, trips=trips, is_compiled=is_compiled)
 
 
 def fuse(compiled: CompiledCall) -> tuple[FusedKernel, ...]:
@@ -128,6 +130,26 @@ def test_on_a_cpu_it_is_the_sum_of_its_kernels() -> None:
     assert loop.body is not None
     whole = 20 * sum(model.kernel(one.call).host_s for one in loop.body.runs.kernels)
     assert estimate_cluster([loop], model).host_s == pytest.approx(whole)
+
+
+@pytest.mark.parametrize("device", ["CPU", "GPU"])
+def test_what_is_not_compiled_runs_op_by_op_with_the_executors_bookkeeping(device: str) -> None:
+    model = make_modelled_costs()
+    kernels = keep_ops(compile_step(STEP, BODY, BELOW_20, device=device, is_compiled=False).runs).kernels
+    *_, loop = kernels
+    assert loop.body is not None
+    calls = [one.call for one in loop.body.runs.kernels]
+    on_host = "CPU"  # a kernel for int32 on a GPU computes there, too
+    assert [(call.op, call.device_type) for call in calls] == [
+        ("Const", on_host), ("AddV2", on_host), ("MatMul", device), ("Tanh", device), ("Mul", device),
+    ]  # fmt: skip
+    cost = estimate_cluster(kernels, model, is_compiled=False)
+    host = model.overheads.op_s + 20 * sum(model.kernel(call).host_s + model.overheads.op_s for call in calls)
+    if device == "CPU":
+        assert (cost.host_s, cost.device_s) == (pytest.approx(host), 0.0)
+    else:
+        assert cost.host_s + cost.device_s == pytest.approx(host + model.kernel(calls[-1]).device_s, rel=0.01)
+        assert cost.launches == 20 * 3
 
 
 @pytest.mark.parametrize(

@@ -10,7 +10,7 @@ from simplace.devices.device_set import local_devices
 from simplace.pipeline import place_program
 from simplace.views.text.verdict import device_time_table, round_shares, write_brief_verdict, write_verdict
 from tests.executor.test_collective_runs import CONDITIONAL, REDUCE, SLOW_B
-from tests.executor.worlds import MS, Costs, run
+from tests.executor.worlds import MS, Costs, run, ticks
 from tests.lowering.worlds import TABLE, session_program
 from tests.views import graphs
 from tests.worlds import constant, node, place
@@ -148,3 +148,19 @@ def test_a_brief_verdict_tells_last_what_is_idle_and_counts_long_names() -> None
     assert write_brief_verdict(lone).endswith("; GPU:0, GPU:2 idle")
     brief = write_brief_verdict(schedule_placement(graphs.two_tasks(4), costs=Costs()))
     assert "8 GPUs busy" in brief, "their names have too many letters"
+
+
+def test_integers_of_a_gpu_are_computed_in_host_memory() -> None:
+    done = run(
+        """
+        i = Placeholder() @g0 {dtype=int32}
+        next = AddV2(i, i) @g0 {T=int32}
+        x = Placeholder() @g0 {dtype=float}
+        y = AddV2(x, x) @g0
+        """,
+        Costs(launch=0.5, times={"next": 2.0}),
+        inter_op=1,
+    )
+    assert ticks(done) == [
+        "inter-op 0: y 0-0.5", "GPU:0 to host: i:0/_send_0 0-1", "GPU:0 compute: y 0.5-1.5", "inter-op 0: next 1-3",
+    ]  # fmt: skip

@@ -284,5 +284,5 @@ def _describe_assumption(one: Assumption) -> str:
         case "rank":
             return f"the unknown shape of {one.example}{more} is taken as that of its largest input, else as a scalar"
         case "branch":
-            return f"of {one.example}{more}, which XLA compiles, the first branch is taken (of an If: then)"
+            return f"of {one.example}{more}, inside of a call, the first branch is taken (of an If: then)"
     return f"no cost formula for {one.example}{more}: only the bytes it moves are counted"

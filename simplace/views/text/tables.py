@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
+from collections.abc import Sequence
 from heapq import nlargest, nsmallest
 from itertools import groupby
 
@@ -99,15 +100,16 @@ def _list_frequent(cluster: Cluster) -> str:
 def copy_table(placed: Placed, limit: int | None = None) -> Table:
     """Return the tensors copied between devices, largest first."""
     placement, copies = placed.placement, placed.copy_columns
+    largest = _list_largest(copies, limit)
     rows = tuple(
         (
-            f"{shorten_device(placement, c.source)} → {shorten_device(placement, c.target)}",
+            ends,
             c.tensor,
             f"{c.dtype} {quantities.format_shape(c.shape)}",
             quantities.format_bytes(c.size),
             ", ".join(placement.graph.names[i] for i in c.consumers),
         )
-        for c in _list_largest(copies, limit)
+        for ends, c in zip(_name_ends(placement, largest), largest, strict=True)
     )
     more = len(copies.between_devices) - len(rows)
     columns = (Column("copy", flexible=False), Column("tensor"), Column("type", flexible=False),
@@ -121,11 +123,12 @@ def run_table(placed: Placed, limit: int | None = None) -> Table:
     for run in placed.runs:
         found = sorted(between_devices(run.copies), key=lambda copy: (-(copy.size or 0), copy.tensor))
         more += len(found[limit:]) if limit is not None else 0
-        for i, c in enumerate(found[:limit]):
+        shown = found[:limit]
+        for i, (ends, c) in enumerate(zip(_name_ends(placement, shown), shown, strict=True)):
             rows.append(
                 (
                     name_run(run.run) if i == 0 else "",
-                    f"{shorten_device(placement, c.source)} → {shorten_device(placement, c.target)}",
+                    ends,
                     c.tensor,
                     f"{c.dtype} {quantities.format_shape(c.shape)}",
                     quantities.format_bytes(c.size),
@@ -148,6 +151,17 @@ def name_run(run: ObservedRun) -> str:
 def describe_step_run(run: ObservedRun, runs: int) -> str:
     """Return which run of a session counts as a step."""
     return f"a step is the run {name_run(run)}, the largest of {runs:,}"
+
+
+def _name_ends(placement: Placement, copies: Sequence[Copy]) -> list[str]:
+    """List from where to where each tensor is copied; of those that two memories of a device receive, to which."""
+    received = {(each.tensor, each.target, each.target_memory) for each in copies}
+    times = Counter((tensor, target) for tensor, target, _ in received)
+    return [
+        f"{shorten_device(placement, each.source)} → {shorten_device(placement, each.target)}"
+        + (" (host)" if each.target_memory == "host" and times[each.tensor, each.target] > 1 else "")
+        for each in copies
+    ]
 
 
 def _list_largest(copies: CopyColumns, limit: int | None) -> list[Copy]:
