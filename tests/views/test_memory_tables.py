@@ -44,7 +44,7 @@ device  tensors   needs     has  verdict
 ───────────────────────────────────────────────────────
 GPU:0    13 KiB  13 KiB  20 KiB  fits, 7 KiB (35%) free
 
-GPU:0 at its peak, 0 into the step
+GPU:0 at its peak, 1 ms ± 50% into the step
 kind             bytes  share  tensors  largest
 ───────────────────────────────────────────────
 variables        1 KiB     8%        1  w 1 KiB
