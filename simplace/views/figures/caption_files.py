@@ -49,7 +49,7 @@ def _list_sentences(title: str, description: str, caption: str) -> list[str]:
     those who do not see a chart repeats of its heading.
 
     >>> _list_sentences("All on GPU:0", "Placement of f: 5 nodes. TensorFlow agrees.", "f on GPU:0 · 5 nodes · at once")
-    ['All on GPU:0.', 'Placement of f: 5 nodes. TensorFlow agrees.', 'Shown: f on GPU:0; at once.']
+    ['All on GPU:0.', 'Placement of f: 5 nodes. TensorFlow agrees.', 'Shown: at once.']
     """
     parts = [part for part in _BETWEEN.split(caption) if part]
     shown = "; ".join(parts)
