@@ -29,9 +29,14 @@ class ControlFlowInfo:
     first_input: dict[int, int]
 
     def frame_behind(self, node: int, op: str) -> int:
-        """Return the frame of what a node gives."""
+        """Return the frame of what a node gives: an Exit leaves its own."""
         frame = self.frame[node]
         return self.parent_frame.get(frame, ROOT) if is_exit(op) else frame
+
+    def frame_before(self, node: int, op: str) -> int:
+        """Return the frame of what a node takes: an Enter opens its own."""
+        frame = self.frame[node]
+        return self.parent_frame.get(frame, ROOT) if is_enter(op) else frame
 
 
 @dataclass(frozen=True, slots=True)
@@ -99,8 +104,7 @@ def find_mixed_frames(
     for node in info.first_input:
         frame = names[info.frame_behind(node, ops[node])]
         for after in successors(node):
-            own = info.frame[after]
-            wanted = names[info.parent_frame[own] if is_enter(ops[after]) else own]
+            wanted = names[info.frame_before(after, ops[after])]
             if frame != wanted:
                 return MixedFrames(after, node, frame, info.first_input[after], wanted)
     return None

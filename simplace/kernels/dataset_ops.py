@@ -10,6 +10,7 @@ from simplace.graph.dtypes import DataType
 from simplace.graph.function_names import split_dataset_op
 from simplace.kernels.registry import OpDef, argument_ranges
 
+INITIALIZES = frozenset({"MakeIterator", "MultiDeviceIteratorInit"})  # their inputs begin with a dataset, an iterator
 _WITHOUT_DEFAULT = "ReduceDataset"  # its kernel sets use_default_device to false (reduce_dataset_op.cc)
 _DATASET = re.compile(r"(?:DatasetFromGraph|.*Dataset(?:V[0-9]+)?)")
 _BATCHES = frozenset({"BatchDataset", "PaddedBatchDataset", "ParallelBatchDataset", "MapAndBatchDataset"})

@@ -84,8 +84,8 @@ class ControlLoops:
     def __init__(self, draft: Draft) -> None:
         self._draft = draft
         out_edges, _ = _collect_neighbours(draft)
-        info = build_control_flow_info(draft.ops, lambda node: [edge[2] for edge in out_edges[node]], [_SOURCE])
-        self._frames, self._around = info.frame, info.parent_frame
+        self._info = build_control_flow_info(draft.ops, lambda node: [edge[2] for edge in out_edges[node]], [_SOURCE])
+        self._frames, self._around = self._info.frame, self._info.parent_frame
         self._frame_names = {ROOT: "", **{enter: name_frame(draft.attrs[enter]) for enter in self._around}}
         self._conditions = {
             self._frame_names[frame]: node
@@ -115,11 +115,8 @@ class ControlLoops:
     def _frame_of(self, edge: Edge) -> int:
         """Return the frame that both ends of an edge are in, `ROOT` also for two frames."""
         src, _, dst, _ = edge
-        start, end = self._frames[src], self._frames[dst]
-        if is_exit(self._draft.ops[src]):
-            start = self._around.get(start, ROOT)
-        if is_enter(self._draft.ops[dst]):
-            end = self._around.get(end, ROOT)
+        start = self._info.frame_behind(src, self._draft.ops[src])
+        end = self._info.frame_before(dst, self._draft.ops[dst])
         return start if self._frame_names[start] == self._frame_names[end] else ROOT
 
     def _add_for(self, edge: Edge, innermost: int) -> None:

@@ -15,6 +15,7 @@ from simplace.graph.function_names import shown_name
 from simplace.graph.node_def import FuncRef, FunctionDef, GraphDef
 from simplace.graph.op_kinds import is_retval
 from simplace.kernels.dataset_ops import (
+    INITIALIZES,
     calls_captured,
     count_rewrites,
     describe_role,
@@ -28,7 +29,6 @@ from simplace.placement.placement import Placement
 from simplace.program.program import Caller, Program
 
 _ON_HOST = frozenset({DataType.DT_INT32, DataType.DT_STRING})  # MTypeFromDType, beside resources; a variant is not
-_INITIALIZES = frozenset({"MakeIterator", "MultiDeviceIteratorInit"})  # their inputs begin with a dataset, an iterator
 
 
 def find_captured(placement: Placement) -> list[Program]:
@@ -138,7 +138,8 @@ def _list_walking_devices(placement: Placement, node: int) -> list[str]:
             else:
                 device = _find_walking_device(placement, after)
             if device:
-                found[_find_host(placement, device) if way[1] else device] = None
+                is_on_cpu = placement.devices.by_name[device].type == "CPU"
+                found[_find_host(placement, device) if way[1] and not is_on_cpu else device] = None
     return list(found) or [placement.device(node)]
 
 
@@ -157,16 +158,14 @@ def _is_walked_inside(placement: Placement, node: int, slot: int) -> bool:
 
 
 def _find_host(placement: Placement, device: str) -> str:
-    """Return a device that is a CPU, or else the first CPU."""
-    if placement.devices.by_name[device].type == "CPU":
-        return device
+    """Return the first CPU, the device itself where there is none."""
     return next((each.name for each in placement.devices if each.type == "CPU"), device)
 
 
 def _find_walking_device(placement: Placement, node: int) -> str:
     """Return the device of the iterator that an op initializes, or else its own."""
     graph = placement.graph
-    if graph.ops[node] in _INITIALIZES:
+    if graph.ops[node] in INITIALIZES:
         iterator = next(edge for edge in graph.data_in_edges(node) if graph.edge_dst_slot[edge] == 1)
         return placement.device(graph.edge_src[iterator])
     return placement.device(node)
@@ -193,7 +192,7 @@ def _list_arg_devices(
 ) -> Iterator[str]:
     graph = placement.graph
     sources = {graph.edge_dst_slot[e]: graph.edge_src[e] for e in graph.in_edges[node] if not graph.is_control(e)}
-    host = next((each.name for each in placement.devices if each.type == "CPU"), device)
+    host = _find_host(placement, device)
     own = len(function.inputs) - len(slots)
     for i, arg in enumerate(function.inputs):
         if i < own:

@@ -9,11 +9,11 @@ from typing import Any
 import tensorflow as tf
 
 from simplace.graph.function_names import shown_name
-from simplace.kernels.dataset_ops import count_rewrites, describe_role, takes_default
+from simplace.kernels.dataset_ops import INITIALIZES, count_rewrites, describe_role, takes_default
 from simplace.oracle.child import eager_device, kernel_types
 from simplace.oracle.child.called_functions import read_function_name
 from simplace.oracle.child.captured_inputs import find_captured
-from simplace.oracle.child.dataset_twins import INITIALIZES, TAKES_ELEMENTS
+from simplace.oracle.child.dataset_twins import TAKES_ELEMENTS
 from simplace.oracle.child.function_calls import FunctionCalls
 from simplace.oracle.child.functions import Functions
 from simplace.oracle.child.recorder import Recorder

@@ -21,6 +21,7 @@ from typing import Any
 
 import tensorflow as tf
 
+from simplace.kernels.dataset_ops import INITIALIZES
 from simplace.oracle.child import kernel_types
 from simplace.oracle.child.called_functions import read_function_name
 from simplace.oracle.child.dataset_options import exchange_options, read_options
@@ -33,7 +34,6 @@ from simplace.oracle.child.shared_rendezvous import run_alone
 from simplace.oracle.child.tensors import find_host, is_gpu_variable
 from simplace.oracle.child.tf_private import context, pywrap_tfe
 
-INITIALIZES = frozenset({"MakeIterator", "MultiDeviceIteratorInit"})  # their inputs begin with a dataset, an iterator
 TAKES_ELEMENTS = INITIALIZES | WALKS | {
     "DatasetToSingleElement", "DatasetToTFRecord", "ExperimentalDatasetToTFRecord", "SaveDataset", "SaveDatasetV2",
 }  # fmt: skip
