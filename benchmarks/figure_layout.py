@@ -69,13 +69,14 @@ def measure_layout(figure: Figure, style: Style = SCREEN) -> Layout:
     clusters = [one for one in objects if "bb" in one and one.get("style") != "invis"]
     titles = [box for one in clusters if (box := _title_box(one)) is not None]
     lines = [edge for edge in laid.get("edges", []) if "pos" in edge and edge.get("style") != "invis"]
+    traced = [(edge, _trace_line(edge["pos"])) for edge in lines]
     through = sum(
-        any(box.holds(point) for point in _trace_line(edge["pos"]))
-        for edge in lines
+        any(map(box.holds, points))
+        for edge, points in traced
         for number, box in nodes.items()
         if number not in (edge["tail"], edge["head"])
     )
-    crossed = sum(any(title.holds(point) for point in _trace_line(edge["pos"])) for edge in lines for title in titles)
+    crossed = sum(any(map(title.holds, points)) for _, points in traced for title in titles)
     placed = [*nodes.values(), *titles]
     overlaps = sum(one.overlaps(other) for one, other in combinations(placed, 2))
     by_name = {one["name"]: _cluster_box(one) for one in clusters}

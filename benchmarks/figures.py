@@ -8,6 +8,7 @@ from __future__ import annotations
 import argparse
 import re
 from collections.abc import Iterator, Sequence
+from concurrent.futures import ProcessPoolExecutor
 from dataclasses import dataclass
 from html import escape
 from itertools import groupby
@@ -59,10 +60,14 @@ def main(arguments: Sequence[str] | None = None) -> None:
     options.folder.mkdir(parents=True, exist_ok=True)
     page = options.folder / "index.html"
     drawn: list[Drawn] = []
-    for name, gpus, result in _place_programs(options.samples, options.gpus):
-        drawn += _draw_all(options, name, gpus, result)
-        page.write_text(_write_sheet(drawn), encoding="utf-8")
-        print(f"{name}, {gpus} GPUs", flush=True)
+    with ProcessPoolExecutor(options.jobs) as pool:
+        running = [
+            (file, gpus, pool.submit(_draw_program, options, file, gpus)) for file, gpus in _list_programs(options)
+        ]
+        for file, gpus, future in running:
+            drawn += future.result()
+            page.write_text(_write_sheet(drawn), encoding="utf-8")
+            print(f"{file.stem}, {gpus} GPUs", flush=True)
     print(to_text(Table(_COLUMNS, (*map(_write_row, drawn), _sum_rows(drawn)))))
     print(f"\nall figures: {page}")
     if options.docs:
@@ -70,11 +75,14 @@ def main(arguments: Sequence[str] | None = None) -> None:
         options.docs.write_text(_TABLE.sub(lambda _: _write_docs(drawn), text), encoding="utf-8")
 
 
-def _place_programs(names: Sequence[str], machines: Sequence[int]) -> Iterator[tuple[str, int, Result]]:
-    for file in [*sorted((_ROOT / "samples").glob("*.py")), *sorted((_ROOT / "benchmarks/programs").glob("*.py"))]:
-        if not names or file.stem in names:
-            for gpus in machines:
-                yield file.stem, gpus, simplace.check(str(file), f"cpu:1,gpu:{gpus}")
+def _list_programs(options: argparse.Namespace) -> list[tuple[Path, int]]:
+    files = [*sorted((_ROOT / "samples").glob("*.py")), *sorted((_ROOT / "benchmarks/programs").glob("*.py"))]
+    chosen = [file for file in files if not options.samples or file.stem in options.samples]
+    return [(file, gpus) for file in chosen for gpus in options.gpus]
+
+
+def _draw_program(options: argparse.Namespace, file: Path, gpus: int) -> list[Drawn]:
+    return list(_draw_all(options, file.stem, gpus, simplace.check(str(file), f"cpu:1,gpu:{gpus}")))
 
 
 def _draw_all(options: argparse.Namespace, name: str, gpus: int, result: Result) -> Iterator[Drawn]:
@@ -173,6 +181,7 @@ def _parser() -> argparse.ArgumentParser:
     kinds = (*FIGURES, *CHARTS)
     parser.add_argument("--figures", nargs="*", choices=kinds, default=list(kinds), help="default: all")
     parser.add_argument("--format", choices=("svg", "png"), default="svg", help="of the pictures (default: svg)")
+    parser.add_argument("--jobs", type=int, default=1, help="programs at once, each in a process (default: 1)")
     parser.add_argument("--docs", type=Path, help="a page in which the measured table is replaced: docs/figures.md")
     return parser
 

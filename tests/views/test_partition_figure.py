@@ -36,7 +36,7 @@ def test_a_fetch_to_a_device_without_ops_is_a_subgraph_that_is_told_and_not_draw
     figure = partition_figure(Placed(replace(placement, program=replace(placement.program, runs=(run,)))))
     assert [group.title for group in figure.groups] == ["GPU:0"]
     assert figure.title == "2 subgraphs: 1 tensor of unknown size per step, by _Send and _Recv"
-    assert figure.caption.endswith("1 copy between devices, unknown size · not drawn: 1 copy where nothing else runs")
+    assert figure.caption.endswith("1 copy between devices, unknown size · not drawn: 1 copy of what is fed or fetched")
 
 
 def test_a_transfer_has_its_send_and_its_receive() -> None:

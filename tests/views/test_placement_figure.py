@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from dataclasses import replace
 
 import pytest
 
@@ -11,7 +12,7 @@ from simplace.devices.device_set import seen_from_the_first
 from simplace.graph.graph_def import parse_text
 from simplace.pipeline import place_program
 from simplace.placement.placement import Placement
-from simplace.program.program import Program
+from simplace.program.program import ObservedRun, Program, SessionRun
 from simplace.result import Placed
 from simplace.views.figures.placement_figure import device_group, placement_figure
 from tests.views import graphs
@@ -33,6 +34,16 @@ def draw(placement: Placement, limit: int = 40) -> Figure:
 @pytest.mark.parametrize("world", WORLDS)
 def test_dot_is_the_golden_text(world: str, golden: Callable[[str, str], None]) -> None:
     golden(f"{world}.dot", to_dot(draw(WORLDS[world]())))
+
+
+def test_copies_of_what_a_session_is_fed_and_fetches_are_counted_where_they_are_not_drawn() -> None:
+    placement = place(node("fed", "Placeholder", device="/gpu:0"), node("a", "Neg", "fed", device="/gpu:0"),
+                      node("b", "Neg", "a", device="/cpu:0"))  # fmt: skip
+    run = ObservedRun(SessionRun(("fed:0",), ("a:0", "b:0")), "model.py:7")
+    figure = draw(replace(placement, program=replace(placement.program, runs=(run,))))
+    assert figure.title == "Split over CPU:0 and GPU:0: 2 copies of unknown size per step"
+    assert [(edge.source, edge.target) for edge in figure.edges if edge.kind == "copy"] == [("1", "2")]
+    assert "not drawn: 1 copy of what is fed or fetched" in figure.caption
 
 
 @pytest.mark.parametrize("style", ["screen", "paper"])

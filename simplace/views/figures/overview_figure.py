@@ -29,6 +29,7 @@ from simplace.views.figures.placement_figure import (
     what_is_copied,
     write_caption,
 )
+from simplace.views.text.quantities import format_count
 from simplace.views.text.traffic_phrases import format_volume, name_member
 from viz import Edge, Figure, Node
 
@@ -101,7 +102,8 @@ def _fold(placed: Placed, made: list[Box], box_of: dict[int, int], fold: int) ->
 def _draw_parts(placed: Placed, alike: Alike, limit: int) -> Figure:
     found = box_edges(placed.placement, placed.copies, alike.box_of, alike.drawn, alike.stands_for)
     bundles = bundle_copies(placed, alike)
-    undrawn = len(placed.step_copies) - sum(len(one.there) + len(one.back) for one in bundles)
+    count = len(placed.step_copies) - sum(len(one.there) + len(one.back) for one in bundles)
+    undrawn = [f"{format_count(count, 'copy')} where nothing else runs"] if count else []
     local = {(a, b): count for (a, b), count in found.data.items() if _is_local(alike, a, b)}
     bars, arms = _draw_collectives(placed, alike)
     joined = {box for ends in local for box in ends} | {int(arm.source) for arm in arms}

@@ -22,6 +22,7 @@ from simplace.views.figures.placement_figure import (
     draw_devices,
     draw_nodes,
     is_crowded,
+    list_fed_and_fetched,
     what_is_copied,
 )
 from simplace.views.text import quantities
@@ -117,19 +118,25 @@ def _write_title(placed: Placed, alike: Alike) -> str:
 
 
 def _write_caption(placed: Placed, alike: Alike, drawn: int) -> str:
-    hidden = len(placed.copy_columns) - drawn
-    undrawn = sum(not alike.stands_for.keys() >= {copy.source, copy.target} for copy in placed.step_copies)
+    unread = len(placed.copies) - sum(_is_drawn(copy, alike) for copy in placed.copies)
+    within = len(placed.copies) - unread - drawn
+    left_out = [f"{quantities.format_count(within, 'transfer')} within boxes"] if within else []
+    left_out += [f"{quantities.format_count(unread, 'transfer')} of ops without tensors"] if unread else []
+    left_out += list_fed_and_fetched(placed)
     parts = [placed.title, *(list_traffic(placed.traffic) or ["nothing is sent"])]
-    left_out = [f"{quantities.format_count(hidden, 'transfer')} within boxes"] if hidden else []
-    left_out += [f"{quantities.format_count(undrawn, 'copy')} where nothing else runs"] if undrawn else []
     return " · ".join([*parts, f"not drawn: {', '.join(left_out)}"] if left_out else parts)
+
+
+def _is_drawn(copy: Copy, alike: Alike) -> bool:
+    """Return whether both ends of a transfer are in boxes."""
+    return copy.producer in alike.box_of and any(node in alike.box_of for node in copy.consumers)
 
 
 def _pair_transfers(copies: list[Copy], alike: Alike, joined: _Joined) -> list[_Pair]:
     box_of, groups = alike.box_of, dict[tuple[object, ...], list[Copy]]()
     stands_for = alike.stands_for
     for i, copy in enumerate(copies):
-        if copy.producer not in box_of or not any(node in box_of for node in copy.consumers):
+        if not _is_drawn(copy, alike):
             continue
         start, end = (stands_for.get(device, device) for device in (copy.source, copy.target))
         kind = copy.is_control, copy.source_memory, copy.target_memory

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
+from collections.abc import Sequence
 from dataclasses import replace
 
 from simplace.graph import dtypes
@@ -60,7 +61,7 @@ def draw_boxes(placed: Placed, alike: Alike) -> Figure:
     hidden = (len(found.data) - len(data), len(found.control) - len(control))
     return Figure(
         title=write_message(placed),
-        caption=write_caption(placed, alike, hidden),
+        caption=write_caption(placed, alike, hidden, list_fed_and_fetched(placed)),
         groups=draw_devices(placed, alike),
         nodes=(*draw_nodes(placed, alike), *copy_nodes),
         edges=(
@@ -196,10 +197,16 @@ def number_devices(placement: Placement) -> list[tuple[int, str]]:
     return numbered
 
 
-def write_caption(placed: Placed, alike: Alike, hidden: tuple[int, int], undrawn: int = 0) -> str:
+def list_fed_and_fetched(placed: Placed) -> list[str]:
+    """Return how many copies of a step begin or end outside of the graph, [] if none do."""
+    count = sum(copy.producer < 0 or not copy.consumers for copy in placed.step_copies)
+    return [f"{quantities.format_count(count, 'copy')} of what is fed or fetched"] if count else []
+
+
+def write_caption(placed: Placed, alike: Alike, hidden: tuple[int, int], undrawn: Sequence[str] = ()) -> str:
     """Return which program it is, what the figure leaves out, and whether TensorFlow agrees.
 
-    `hidden` data and control edges are not drawn, nor `undrawn` copies.
+    `hidden` data and control edges are not drawn, nor what `undrawn` names.
     """
     placement, drawn = placed.placement, len(alike.boxes)
     count = len(placement.decisions)
@@ -221,8 +228,7 @@ def write_caption(placed: Placed, alike: Alike, hidden: tuple[int, int], undrawn
     left_out = [
         quantities.format_count(count, f"{kind} edge") for count, kind in zip(hidden, _KINDS, strict=True) if count
     ]
-    if undrawn:
-        left_out.append(f"{quantities.format_count(undrawn, 'copy')} where nothing else runs")
+    left_out += undrawn
     if unread := len(placement.decisions.keys() - alike.box_of.keys()):
         left_out.append(f"{quantities.format_count(unread, 'op')} without tensors")
     if left_out:
