@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     from viz.dot import to_dot
     from viz.figure import Direction, Edge, EdgeKind, Figure, Group, Node, NodeKind
     from viz.html import NotebookFigure, embedded_svg, inline_svg, to_html
-    from viz.layout import Format, draw, measure_text, render
+    from viz.layout import Format, draw, measure_empty, measure_text, render
     from viz.style import STYLES, Style
 
 # Imported when first asked for: a program that only writes tables does without Graphviz.
@@ -30,7 +30,7 @@ _LATER = {
     "viz.dot": ("to_dot",),
     "viz.figure": ("Direction", "Edge", "EdgeKind", "Figure", "Group", "Node", "NodeKind"),
     "viz.html": ("NotebookFigure", "embedded_svg", "inline_svg", "to_html"),
-    "viz.layout": ("Format", "draw", "measure_text", "render"),
+    "viz.layout": ("Format", "draw", "measure_empty", "measure_text", "render"),
     "viz.style": ("STYLES", "Style"),
 }
 
@@ -54,6 +54,7 @@ __all__ = [
     "draw",
     "embedded_svg",
     "inline_svg",
+    "measure_empty",
     "measure_text",
     "print_table",
     "render",

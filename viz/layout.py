@@ -17,7 +17,7 @@ from viz.figure import Figure
 from viz.laid_out import finished, scale_of
 from viz.marks import NODE_MARKS
 from viz.packing.measured_parts import measure_parts
-from viz.packing.packed_page import estimate_scale, lay_out_page
+from viz.packing.packed_page import Page, estimate_scale, lay_out_page, measure_empty_page
 from viz.packing.placed_dot import write_placed_dot
 from viz.style import SCREEN, Style
 from viz.svg import described, tidy
@@ -56,6 +56,11 @@ def measure_text(figure: Figure, style: Style, *, timeout_s: float = 60.0) -> fl
     return scale_of(lay_out(figure, style, timeout_s), style) / style.scale
 
 
+def measure_empty(figure: Figure, style: Style, *, timeout_s: float = 60.0) -> float:
+    """Return the share of a figure's page that no device, label, heading or legend covers, 0 if it is not in rows."""
+    return measure_empty_page(_lay_out_page(figure, style, timeout_s), style) if _is_packed(figure) else 0.0
+
+
 def lay_out(figure: Figure, style: Style, timeout_s: float = 60.0) -> str:
     """Return the DOT of a figure with the places of everything."""
     if _is_packed(figure):
@@ -82,8 +87,13 @@ def _is_packed(figure: Figure) -> bool:
 
 @lru_cache(maxsize=8)
 def _packed(figure: Figure, style: Style, timeout_s: float) -> str:
+    return write_placed_dot(figure, style, _lay_out_page(figure, style, timeout_s))
+
+
+@lru_cache(maxsize=8)
+def _lay_out_page(figure: Figure, style: Style, timeout_s: float) -> Page:
     rounded = frozenset(node.id for node in figure.nodes if NODE_MARKS[node.kind].shape != "box")
-    return write_placed_dot(figure, style, lay_out_page(measure_parts(figure, style, timeout_s), style, rounded))
+    return lay_out_page(measure_parts(figure, style, timeout_s), style, rounded)
 
 
 def _directed(figure: Figure, style: Style) -> list[Figure]:

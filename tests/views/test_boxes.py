@@ -80,6 +80,14 @@ def test_loose_ops_beyond_the_limit_are_put_together() -> None:
     assert "GPU:0 Relu (52)" in found
 
 
+def test_a_device_of_nothing_but_arguments_says_so_where_it_is_one_box() -> None:
+    lines = [
+        node(f"x{i}", "_Arg", device="/cpu:0", extra=f'attr {{ key: "index" value {{ i: {i} }} }}') for i in range(3)
+    ]
+    lines += [node(f"layer{i}/op", ("Neg", "Relu", "Exp")[i % 3], f"x{i % 3}", device="/gpu:0") for i in range(60)]
+    assert labels(place(*lines), 2) == ["CPU:0 3 arguments (3)", "GPU:0 Neg, Relu, … (60) 3 types of ops"]
+
+
 def test_pass_through_chain_is_drawn_with_its_source() -> None:
     made, box_of = group_into_boxes(graphs.chain(100, "Identity"), 40)
     assert [box.label for box in made] == ["Const"]

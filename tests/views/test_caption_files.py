@@ -12,6 +12,7 @@ from simplace.views.figures.caption_files import write_captions
 from simplace.views.figures.drawing import Picture, fit_boxes
 from simplace.views.figures.overview_figure import overview_figure
 from tests.views import graphs
+from viz import STYLES, Edge, Figure, Group, Node, measure_empty
 
 
 def test_a_figure_for_print_has_its_caption_as_text_and_for_latex(tmp_path: Path) -> None:
@@ -60,3 +61,19 @@ def test_a_page_has_as_many_boxes_as_can_be_read(style: str, most: int) -> None:
     placed = Placed(graphs.towers(2, layers=12))
     figure = fit_boxes(lambda limit: overview_figure(placed, limit), style, most)
     assert 3 <= len(figure.nodes) <= most
+
+
+def test_a_page_that_is_too_empty_has_fewer_boxes_but_half_of_them_at_least() -> None:
+    def line_up(boxes: int) -> Figure:
+        """Return a row of devices that each have one box, whose copies leave the more empty the more there are."""
+        groups = tuple(Group(str(i), f"GPU:{i}", "1 op", "GPU", i) for i in range(boxes))
+        copies = [Edge(str(i), str(j), "copy", "float32 [64] · 256 B") for i in range(boxes) for j in range(i)]
+        nodes = tuple(Node(str(i), "Neg", group=str(i)) for i in range(boxes))
+        return Figure("copies", groups=groups, nodes=nodes, edges=tuple(copies), arrangement="rows")
+
+    empty = {boxes: measure_empty(line_up(boxes), STYLES["slide"]) for boxes in (6, 5, 4, 3, 2, 1)}
+    assert min(empty, key=lambda boxes: empty[boxes]) == 1
+    assert all(share > 0.35 for boxes, share in empty.items() if boxes > 1)
+    best = min((3, 4, 5, 6), key=lambda boxes: empty[boxes])  # half of six at least
+    assert len(fit_boxes(line_up, "slide", 6).nodes) == best
+    assert len(fit_boxes(line_up, "slide", 2).nodes) == 1

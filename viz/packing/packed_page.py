@@ -9,7 +9,7 @@ from itertools import accumulate
 
 from viz.packing.grid import UNIT, Size
 from viz.packing.measured_parts import MeasuredParts, PointSize
-from viz.packing.packing import estimate_size, pack_parts
+from viz.packing.packing import estimate_size, measure_empty, pack_parts
 from viz.packing.wiring import Wiring
 from viz.style import Style, fitted
 
@@ -64,6 +64,15 @@ def estimate_scale(measured: MeasuredParts, style: Style) -> float:
     width = _pick_page(measured, style, size)[0]
     height = _measure_height(measured, width) + size[1] * UNIT
     return fitted(style, width + 2 * style.pad, height + 2 * style.pad)
+
+
+def measure_empty_page(page: Page, style: Style) -> float:
+    """Return the share of a page with its margin that no device, bar, label, heading or legend covers."""
+    size = page.wiring.arrangement.size
+    drawn = size[0] * size[1] * UNIT * UNIT * (1 - measure_empty(page.wiring.arrangement))
+    left, top, right, bottom = page.legend
+    covered = drawn + page.heading_size[0] * page.heading_size[1] + (right - left) * (bottom - top)
+    return 1 - covered / ((page.width + 2 * style.pad) * (page.height + 2 * style.pad))
 
 
 def _pick_page(measured: MeasuredParts, style: Style, size: Size) -> PointSize:

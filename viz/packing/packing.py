@@ -65,8 +65,9 @@ def estimate_size(parts: Parts, rate: Callable[[Size], float], is_tight: bool = 
 
 
 def measure_empty(found: Arrangement) -> float:
-    """Return the share of a drawing that is in no device, bar or tag."""
-    rooms = list(found.devices.values())
+    """Return the share of a drawing that is in no task, device, bar or tag."""
+    frames = list(found.frames.values())
+    rooms = [*frames, *(room for room in found.devices.values() if not any(room.overlaps(frame) for frame in frames))]
     bars = [box for box in found.nodes.values() if not any(box.overlaps(room) for room in rooms)]
     boxes = [*rooms, *bars, *found.tags.values()]
     area = found.size[0] * found.size[1]

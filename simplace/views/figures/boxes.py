@@ -203,8 +203,10 @@ def _make_box(named: BoxPaths, path: Path, nodes: list[int]) -> Box:
         return Box(f"XLA: {_count_ops(cluster)}", shown_name(cluster.function), "op", device, members)
     if len(nodes) == 1:
         return _make_single_box(placement, nodes[0], parts[nodes[0]][shared:] or parts[nodes[0]])
-    what, _, owner = path[0][1:].partition(" of ")
-    if path[0].startswith("#") and what in _GROUPS:
+    kinds = {named.paths[node][0].partition(" of ")[0] for node in nodes} if path[0] == OTHERS else set()
+    first = kinds.pop() if len(kinds) == 1 else path[0]  # what is left of a device may be all of one kind
+    what, _, owner = first[1:].partition(" of ")
+    if first.startswith("#") and what in _GROUPS:
         reader = owner or (path[1][1:] if len(path) > 1 else "")
         return Box(f"{len(nodes)} {what}", f"of {reader}" if reader else "", _GROUPS[what], device, members)
     ops = Counter(placement.graph.ops[node] for node in nodes)

@@ -9,7 +9,18 @@ from pathlib import Path
 from simplace.errors import DrawingError, join_choices
 from simplace.views.figures.caption_files import write_captions
 from simplace.views.file_mark import check_replaceable, write_file
-from viz import Figure, FigureError, LayoutError, area_drawing, draw, gantt_drawing, measure_text, render, to_dot
+from viz import (
+    Figure,
+    FigureError,
+    LayoutError,
+    area_drawing,
+    draw,
+    gantt_drawing,
+    measure_empty,
+    measure_text,
+    render,
+    to_dot,
+)
 from viz.area import AreaChart
 from viz.gantt import Gantt
 from viz.names import visible
@@ -17,6 +28,7 @@ from viz.style import STYLES, Style, style_called
 from viz.svg import described
 
 _TRIED, _EACH = 10, 10  # numbers of boxes that are tried for a page; of so few, each is
+_EMPTIEST, _FEWER = 0.35, 2  # of a page: where more is empty, half as many boxes at least may fill it better
 KINDS = ("svg", "png", "pdf", "dot")
 
 
@@ -39,27 +51,40 @@ def draw_picture(what: Figure | Gantt | AreaChart, name: str, style: str = "scre
 
 
 def fit_boxes(make: Callable[[int], Figure], style: str, limit: int) -> Figure:
-    """Return a figure of at most `limit` boxes, or of fewer where else its text would be too small for the page.
+    """Return a figure of at most `limit` boxes, or of fewer where else its text is too small or its page too empty.
 
-    If no number of boxes helps, it is the one whose text is largest, the first of several.
+    A page too empty has no fewer than half of its boxes for that. If no number helps, it is the least empty one with
+    legible text, else the one with the largest text; the first of several.
     """
     found = style_of(style)
-    figures: list[tuple[float, Figure]] = []
     if not found.least:
         return make(limit)
     tried = _TRIED if limit > _EACH else limit
     shares = (max(limit * share // tried, min(found.fewest, limit)) for share in range(tried, -1, -1))
+    small: list[tuple[float, Figure]] = []
+    empty: list[tuple[float, Figure]] = []
+    last = None
     for boxes in dict.fromkeys((*shares, 1)):
         figure = make(boxes)
-        if figures and figure == figures[-1][1]:
+        if figure == last:
             continue
+        last = figure
+        if empty and len(figure.nodes) * _FEWER < len(empty[0][1].nodes):
+            break
         try:
-            figures.append((measure_text(figure, found), figure))
+            text = measure_text(figure, found)
+            if text < found.legible:
+                small.append((text, figure))
+                continue
+            share = measure_empty(figure, found)
         except LayoutError:
             return make(limit)  # which drawing will refuse with a reason, or write as DOT
-        if figures[-1][0] >= found.legible:
+        if share <= _EMPTIEST:
             return figure
-    return max(figures, key=lambda pair: round(pair[0], 3))[1]
+        empty.append((share, figure))
+    if empty:
+        return min(empty, key=lambda pair: round(pair[0], 3))[1]
+    return max(small, key=lambda pair: round(pair[0], 3))[1]
 
 
 def write_beside(what: Figure | Gantt | AreaChart, file: str | Path, style: str) -> list[Path]:
