@@ -140,8 +140,12 @@ def has_xla_kernel(node: Any) -> bool:
     if find_op_def(node.op) is None:
         return True
     given = {name: (value.type,) if value.HasField("type") else value.list.type for name, value in node.attr.items()}
-    of_xla = (each for each in kernels.get_registered_kernels_for_op(node.op).kernel if each.device_type == _XLA)
-    return any(all(_allows_types(each, given) for each in kernel.constraint) for kernel in of_xla)
+    return any(all(_allows_types(each, given) for each in kernel.constraint) for kernel in _list_xla_kernels(node.op))
+
+
+@cache
+def _list_xla_kernels(op: str) -> tuple[Any, ...]:
+    return tuple(each for each in kernels.get_registered_kernels_for_op(op).kernel if each.device_type == _XLA)
 
 
 def _allows_types(constraint: Any, given: Mapping[str, Sequence[int]]) -> bool:
