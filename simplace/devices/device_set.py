@@ -120,6 +120,11 @@ class DeviceSet:
         """Return the first CPU, where TensorFlow keeps what must be in host memory."""
         return next(d for d in self.devices if d.type == "CPU")
 
+    def find_host(self, name: str) -> str:
+        """Return the first CPU of a device's task, the device itself where the set has none of it."""
+        own = self.by_name[name].spec
+        return next((d.name for d in self.devices if d.type == "CPU" and d.spec.same_address_space(own)), name)
+
     @property
     def home(self) -> DeviceName:
         """Return the task of the first device: the one that places, whose devices are the local ones."""

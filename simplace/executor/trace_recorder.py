@@ -265,8 +265,5 @@ class TraceRecorder:
 
 def _find_host_cpus(estimated: EstimatedGraph) -> dict[str, str]:
     """Map each device to the first CPU of its process, to itself where the process lists none."""
-    devices = list(estimated.graph.placed.devices)
-    return {
-        d.name: next((c.name for c in devices if c.type == "CPU" and c.spec.same_address_space(d.spec)), d.name)
-        for d in devices
-    }
+    devices = estimated.graph.placed.devices
+    return {device.name: devices.find_host(device.name) for device in devices}

@@ -139,7 +139,7 @@ def _list_walking_devices(placement: Placement, node: int) -> list[str]:
                 device = _find_walking_device(placement, after)
             if device:
                 is_on_cpu = placement.devices.by_name[device].type == "CPU"
-                found[_find_host(placement, device) if way[1] and not is_on_cpu else device] = None
+                found[placement.devices.find_host(device) if way[1] and not is_on_cpu else device] = None
     return list(found) or [placement.device(node)]
 
 
@@ -155,11 +155,6 @@ def _is_walked_inside(placement: Placement, node: int, slot: int) -> bool:
     functions = (_find_function(placement.program, each.name) for each in called.values() if isinstance(each, FuncRef))
     results = (result.dtype for found in functions if found is not None for result in found[0].outputs)
     return DataType.DT_VARIANT not in results
-
-
-def _find_host(placement: Placement, device: str) -> str:
-    """Return the first CPU, the device itself where there is none."""
-    return next((each.name for each in placement.devices if each.type == "CPU"), device)
 
 
 def _find_walking_device(placement: Placement, node: int) -> str:
@@ -192,7 +187,7 @@ def _list_arg_devices(
 ) -> Iterator[str]:
     graph = placement.graph
     sources = {graph.edge_dst_slot[e]: graph.edge_src[e] for e in graph.in_edges[node] if not graph.is_control(e)}
-    host = _find_host(placement, device)
+    host = placement.devices.find_host(device)
     own = len(function.inputs) - len(slots)
     for i, arg in enumerate(function.inputs):
         if i < own:

@@ -28,6 +28,7 @@ _NAMES = {
     "int64": DataType.DT_INT64,
     "bool": BOOL,
     "resource": RESOURCE,
+    "string": DataType.DT_STRING,
     "variant": DataType.DT_VARIANT,
     "fn": FuncRef,
     "shape": ShapeAttr((2,)),

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from simplace.devices.device_set import local_devices
+from simplace.devices.device_set import local_devices, seen_from_the_first
 from simplace.kernels.registry import KernelTable
 from simplace.pipeline import place_program
 from simplace.placement.captured_function import find_captured
@@ -73,6 +73,21 @@ def test_a_captured_variant_is_on_the_device_of_the_op() -> None:
     (called,) = find_captured(place_program(program, local_devices([("CPU", 2)]), TABLE))
     cpu1 = CPU0.replace("CPU:0", "CPU:1")
     assert called.arg_devices == (cpu1, cpu1)
+
+
+def test_a_captured_string_is_in_the_memory_of_the_task_that_walks() -> None:
+    keep = function("keep(x: float, w: string) -> y: float", "i = Identity(x) {T=float}", {"y": "i:output:0"})
+    walk = function(
+        "walk(d: variant, w: string) -> y: variant",
+        "m = MapDataset(d, w) @/job:worker/replica:0/task:1/device:GPU:0 {f=fn('keep'), Targuments=(string,), "
+        "output_types=(float,), output_shapes=(shape,)}",
+        {"y": "m:handle:0"},
+    )
+    names = [f"/job:worker/replica:0/task:{task}/device:{kind}:0" for task in (0, 1) for kind in ("CPU", "GPU")]
+    devices = seen_from_the_first(names)
+    first = devices.host.name
+    (called,) = find_captured(place_program(call_program(walk, keep, devices=(first, first)), devices, TABLE))
+    assert called.arg_devices == (first.replace("task:0", "task:1"),) * 2
 
 
 def test_a_call_becomes_one_of_what_stands_in_for_its_function() -> None:
