@@ -16,7 +16,7 @@ from simplace.partition.copies import Communication, find_communication
 from simplace.partition.rewrite_graph import rewrite_placed_graph
 from simplace.partition.rewritten_graph import Rewritten
 from simplace.partition.run_copies import RunCopies, copies_of_runs, merge_copies
-from simplace.partition.run_graph import choose_run
+from simplace.partition.run_graph import choose_run, find_needed
 from simplace.partition.traffic import Traffic
 from simplace.partition.transfers import Copy, CopyColumns, between_devices
 from simplace.placement.placement import Placement
@@ -83,11 +83,15 @@ class Placed:
 
     @cached_property
     def work(self) -> int:
-        """Return how many ops compute: without those that hand tensors on, with those that XLA compiles."""
-        ops = self.placement.graph.ops
+        """Return how many ops compute: without those that hand tensors on, with those that XLA compiles.
+
+        Of a session, those of its largest run: its graph also holds what earlier sessions ran, or nobody did.
+        """
+        ops, placed = self.placement.graph.ops, self.placement.placed
         compiled = (op.op for cluster in self.clusters for op in cluster.ops)
-        placed = (ops[node] for node in self.placement.decisions)
-        return sum(op not in DATAFLOW_ONLY for op in (*placed, *compiled))
+        step, nodes = choose_run(placed), self.placement.decisions.keys()
+        run = nodes if step is None else nodes & find_needed(placed, step.run)
+        return sum(op not in DATAFLOW_ONLY for op in (*(ops[node] for node in run), *compiled))
 
     @cached_property
     def is_initializer(self) -> bool:

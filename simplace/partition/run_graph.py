@@ -27,7 +27,7 @@ def choose_run(placed: PlacedGraph) -> ObservedRun | None:
     ids, program = placed.graph.ids, placed.program
     runs = program.runs if program.pruned_to is None else ()
     known = [one for one in runs if ids.keys() >= set(_list_names(one.run))]
-    return max(known, key=lambda one: _count_needed(placed, one.run), default=None)
+    return max(known, key=lambda one: len(find_needed(placed, one.run)), default=None)
 
 
 def find_run(placed: PlacedGraph, name: str) -> ObservedRun:
@@ -85,12 +85,11 @@ def _list_names(run: SessionRun) -> list[str]:
     return [tensor.partition(":")[0] for tensor in tensors]
 
 
-def _count_needed(placed: PlacedGraph, run: SessionRun) -> int:
-    """Count the nodes that a run needs, those behind what it feeds left out."""
+def find_needed(placed: PlacedGraph, run: SessionRun) -> set[int]:
+    """Return the nodes that a run needs, those behind what it feeds left out."""
     graph, ids = placed.graph, placed.graph.ids
     fed = {ids[feed.partition(":")[0]] for feed in run.feeds}
     wanted = [ids[name.partition(":")[0]] for name in (*run.fetches, *run.targets)]
-    needed = reverse_reachable(
+    return reverse_reachable(
         wanted, lambda node: [] if node in fed else (graph.edge_src[edge] for edge in graph.in_edges[node])
     )
-    return len(needed)

@@ -149,3 +149,25 @@ def test_a_package_is_a_library_in_any_folder_of_packages(write) -> None:
     assert notes["Mul"].at == "model.py:7"
     eager = [placed.placement.op for placed in result.eager.ops]
     assert [(op.at, op.library) for op in eager if op.op == "Mul"] == [("model.py:8", "kit")]
+
+
+def test_the_session_that_does_the_work_is_that_of_the_largest_run_not_of_the_largest_graph(write) -> None:
+    write("""\
+        import numpy as np, tensorflow.compat.v1 as tf
+        tf.disable_v2_behavior()
+        x = tf.placeholder(tf.float32, [None, 3])
+        w = tf.get_variable("w", initializer=tf.ones([3, 2]))
+        loss = tf.reduce_mean(tf.matmul(x, w) ** 2)
+        train = tf.train.AdamOptimizer(0.1).minimize(loss)
+        with tf.Session() as session:
+            session.run(tf.global_variables_initializer())
+            for _ in range(3):
+                session.run(train, {x: np.ones([4, 3])})
+            session.run(tf.report_uninitialized_variables())
+    """)
+    result = simplace.place("model.py", "gpu:1")
+    assert [placed.title for placed in result] == ["Session.run", "Session.run (2)"]
+    first, second = result
+    assert len(second.placement.decisions) > len(first.placement.decisions), "the later one has the ops of the earlier"
+    assert result.largest() is first, "which trains"
+    assert result.agrees
