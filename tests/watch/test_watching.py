@@ -379,6 +379,26 @@ def test_simplace_show_of_a_program_that_watches_itself(tmp_path, capfd, forked)
     assert "simplace:" not in err
 
 
+def test_simplace_show_of_a_program_that_does_not_handle_what_simplace_answers_it(tmp_path, capfd, forked):
+    script = tmp_path / "program.py"
+    script.write_text(
+        dedent("""\
+        import simplace
+        import tensorflow as tf
+        with simplace.watch() as watched:
+            tf.add(1.0, 2.0)
+        print(watched.result)
+        """)
+    )
+    failure = place(str(script), Settings(Machine(gpus=1))).failure
+    assert failure.status == 1
+    assert str(failure) == (
+        f"{script}: the program stopped with simplace.errors.ProgramError: simplace.watch does nothing under "
+        f"`simplace show`, whose own result has it all at {script}:5"
+    )
+    assert failure.details.splitlines()[1:3] == [f'  File "{script}", line 5, in <module>', "    print(watched.result)"]
+
+
 def _version() -> str:
     from simplace.kernels.installed import installed_version
 

@@ -10,12 +10,15 @@ import functools
 import os
 import traceback
 from collections.abc import Callable
-from itertools import pairwise
+from itertools import pairwise, takewhile
 from pathlib import Path
 from types import TracebackType
 from typing import Any, NoReturn
 
+from simplace.errors import SimplaceError
+
 _OWN = str(Path(__file__).parents[2]) + os.sep
+_WRAPPERS = str(Path(__file__).parent) + os.sep
 _OF_THE_PROGRAM = (RecursionError, MemoryError)  # what the program used up, wherever it shows
 _ASKS = "_FallbackException"  # what sends TensorFlow to an op's slow path: no error, and raised for many ops
 
@@ -68,7 +71,10 @@ def drop_own_frames(error: BaseException) -> None:
 
 
 def is_own(error: BaseException | None) -> bool:
-    """Return whether an exception, or one that it came of, is simplace's own."""
+    """Return whether an exception, or one that it came of, is simplace's own.
+
+    What simplace answers a program that calls it as a library, such as that it has no such node, is the program's.
+    """
     if type(error).__name__ == _ASKS:
         return False
     seen: set[int] = set()
@@ -82,8 +88,16 @@ def is_own(error: BaseException | None) -> bool:
 
 def _leaves_own_code(error: BaseException) -> bool:
     files = [frame.f_code.co_filename for frame, _ in traceback.walk_tb(error.__traceback__)]
+    if isinstance(error, SimplaceError) and _calls_library(files):
+        return False
     steps = pairwise([*files, ""])  # none where TensorFlow has filtered all frames out
     return any(_is_own_file(file) and not _is_own_file(inner) for file, inner in steps if file != __file__)
+
+
+def _calls_library(files: list[str]) -> bool:
+    """Return whether the last frames, those of simplace, begin where a program calls it, not where it wraps a call."""
+    own = list(takewhile(_is_own_file, reversed(files)))
+    return len(own) < len(files) and bool(own) and not own[-1].startswith(_WRAPPERS)
 
 
 def _is_own_file(file: str) -> bool:
