@@ -210,3 +210,33 @@ def test_functions_that_run_eagerly_are_named_as_such(run: Run) -> None:
     assert agreement_line(run(EAGERLY)).endswith(
         "5/5 nodes; test_step (model.py:7) was not traced, since functions run eagerly"
     )
+
+
+MANY_OF_ONE_NAME = """\
+import tensorflow as tf
+{functions}
+for function in functions:
+    function(tf.ones([2]))
+print("the end")
+"""
+
+
+@pytest.mark.parametrize("compiled", ["", ", jit_compile=True"])
+def test_functions_of_one_name_are_many_functions_not_one_that_is_traced_again(run: Run, compiled: str) -> None:
+    each = ",\n".join(f"    tf.function(lambda x: x + {i}.0{compiled})" for i in range(60))
+    found = run(MANY_OF_ONE_NAME.format(functions=f"functions = [\n{each},\n]"))
+    assert (found.ending, len(found.programs), found.remarks) == ("", 60, ())
+    again = "functions = [tf.function(lambda x, i=i: x + i) for i in range(60)]"
+    (said,) = run(MANY_OF_ONE_NAME.format(functions=again)).remarks
+    assert said.startswith("The program was stopped at"), "of the same code, as TensorFlow counts traces"
+    assert "<lambda> was placed 50 times" in said
+
+
+def test_sessions_of_many_lines_are_not_one_that_is_given_new_nodes_again(run: Run) -> None:
+    each = "with tf.Graph().as_default(), tf.Session() as session:\n    session.run(tf.add(1.0, {i}.0))\n"
+    head = "import tensorflow.compat.v1 as tf\n"
+    found = run(head + "".join(each.format(i=i) for i in range(55)))
+    assert (found.ending, len(found.programs), found.remarks) == ("", 55, ())
+    again = "for i in range(55):\n    session = tf.Session()\n    session.run(tf.add(1.0, float(i)))\n"
+    (said,) = run(head + "tf.disable_eager_execution()\n" + again).remarks
+    assert "Session.run was placed 50 times" in said

@@ -36,7 +36,7 @@ class CallLimit:
         self._lines = lines
         self._computed: Counter[tuple[str, Hashable]] = Counter()
         self._skipped: Counter[str] = Counter()
-        self._traces: Counter[str] = Counter()
+        self._traces: Counter[tuple[str, Hashable]] = Counter()
         self._iterators: dict[str, set[Hashable]] = {}
         self.has_stopped = False
         signal.signal(_STOP, self._stop_here)
@@ -54,10 +54,13 @@ class CallLimit:
         more = f" and {len(names) - 1} more" if len(names) > 1 else ""
         return f"only some calls of {names[0]}{more} were computed, which --calls all changes"
 
-    def is_new(self, name: str) -> None:
-        """Count a placement of `name`; stop a program that has it placed again at each call, unless all count."""
-        self._traces[name] += 1
-        if self._most >= 0 and self._traces[name] > self._most_traces:
+    def is_new(self, name: str, owner: Hashable = None) -> None:
+        """Count a placement of `name`; stop a program that has it placed again at each call, unless all count.
+
+        Others of the same name have another `owner`, and count for themselves.
+        """
+        self._traces[name, owner] += 1
+        if self._most >= 0 and self._traces[name, owner] > self._most_traces:
             times = f"{self._most_traces} times, each time with another signature or other devices"
             self._stop(f"{name} was placed {times} (--calls all goes on)")
 
