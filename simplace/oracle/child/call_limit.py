@@ -17,6 +17,7 @@ from simplace.oracle.child.recorder import Recorder
 from simplace.oracle.child.source_lines import SourceLines
 
 _RETRACES = 50
+_MOST_NODES = 20_000  # of the placements of one function, which may be many if they are small
 _STOP = signal.SIGUSR1  # how another thread stops the program, which may wait for that thread
 _EPOCHS = 100  # of a function that are begun; later ones are empty
 _MOST_SKIPPED = 10_000  # a program that still goes on may wait for other values
@@ -37,6 +38,7 @@ class CallLimit:
         self._computed: Counter[tuple[str, Hashable]] = Counter()
         self._skipped: Counter[str] = Counter()
         self._traces: Counter[tuple[str, Hashable]] = Counter()
+        self._nodes: Counter[tuple[str, Hashable]] = Counter()
         self._iterators: dict[str, set[Hashable]] = {}
         self.has_stopped = False
         signal.signal(_STOP, self._stop_here)
@@ -54,14 +56,17 @@ class CallLimit:
         more = f" and {len(names) - 1} more" if len(names) > 1 else ""
         return f"only some calls of {names[0]}{more} were computed, which --calls all changes"
 
-    def is_new(self, name: str, owner: Hashable = None) -> None:
-        """Count a placement of `name`; stop a program that has it placed again at each call, unless all count.
+    def is_new(self, name: str, owner: Hashable, nodes: int) -> None:
+        """Count a placement of `name`; stop a program that has too much of it placed again, unless all count.
 
         Others of the same name have another `owner`, and count for themselves.
         """
-        self._traces[name, owner] += 1
-        if self._most >= 0 and self._traces[name, owner] > self._most_traces:
-            times = f"{self._most_traces} times, each time with another signature or other devices"
+        function = name, owner
+        self._traces[function] += 1
+        self._nodes[function] += nodes
+        is_much = self._traces[function] > self._most_traces and self._nodes[function] > _MOST_NODES
+        if self._most >= 0 and is_much:
+            times = f"{self._traces[function] - 1:,} times, each time with another signature or other devices"
             self._stop(f"{name} was placed {times} (--calls all goes on)")
 
     def allows(self, name: str, signature: Hashable, iterator: Hashable = None) -> bool:

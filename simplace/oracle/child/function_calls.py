@@ -264,7 +264,7 @@ class FunctionCalls:
         if is_new and (placed or attempt.is_refused):
             self._placed[kind.instance] = placed
             self._record(kind, inputs, placed, attempt.error if attempt.is_refused else None, start)
-            self._limit.is_new(shown_name(kind.function), self._owners.find().number)
+            self._limit.is_new(shown_name(kind.function), self._owners.find().number, len(placed))
         return attempt
 
     def _computes_on_gpu(self, kind: _Kind) -> bool:
@@ -452,7 +452,8 @@ class FunctionCalls:
             copy_error=copy_error,
             **self._describe_call(kind, inputs, error),
         )
-        self._limit.is_new(shown, self._owners.find().number)
+        nodes = sum(len(self._functions.definition(each).node_def) for each in names)
+        self._limit.is_new(shown, self._owners.find().number, nodes)
         return number
 
     def _make_up(self, name: str, inputs: Sequence[Any], devices: dict[str, str]) -> list[Any]:
