@@ -258,6 +258,9 @@ def _read_answer(request: Request, ended: EarlyEnd | None) -> Observation:
         number = event["program"]
         refused = replace(programs[number].program, xla_error=event["error"])
         programs[number] = replace(programs[number], program=refused)
+    for event in of_kind.get("XLA lowers", ()):
+        number = event["program"]
+        programs[number] = replace(programs[number], program=replace(programs[number].program, is_lowered=True))
     for event in of_kind.get("partition", ()):
         number = event["program"]
         partitionings = (

@@ -21,13 +21,15 @@ from simplace.program.program import NodeNotes
 
 _DEEPEST = 100  # calls in calls
 _MOST = 1_000_000  # ops of one cluster
+_ON_CPU = f"XLA_CPU{SYMBOLIC}"
 
 
 @dataclass(frozen=True, slots=True)
 class ClusterOp:
     """Record of an op that XLA compiles: its name as if the call were inlined, and the user's line ("" if unknown).
 
-    `is_supported` tells whether XLA has a kernel for it.
+    `is_supported` tells whether XLA has a kernel for it, or does without: what depends on constants alone is computed
+    before XLA looks for kernels (`XlaCompiler::GetGraph`).
     """
 
     name: str
@@ -89,7 +91,8 @@ def _make_cluster(placement: Placement, node: int) -> Cluster:
     call, device = _find_called(placement, node), placement.device(node)
     assert call is not None, "only a call makes a cluster"
     kind, table = placement.devices.by_name[device].type, _add_xla_kernels(placement.groups.support.table)
-    walk = _Walk(placement.program.graph.library, placement.program.notes, table, kind)
+    program = placement.program
+    walk = _Walk(program.graph.library, program.notes, table, kind, is_lowered=program.is_lowered)
     return Cluster(node, call.name, device, tuple(walk.list_ops(call, placement.graph.names[node])))
 
 
@@ -111,11 +114,14 @@ class _Walk:
         notes: Mapping[str, Mapping[str, NodeNotes]],
         table: KernelTable,
         device_type: str,
+        *,
+        is_lowered: bool,
     ) -> None:
         self._library = library
         self._notes = notes
         self._table = table
         self._compiled_for = f"XLA_{device_type}{SYMBOLIC}"
+        self._is_lowered = is_lowered
         self._left = _MOST
         self._templates: dict[str, bool] = {}  # by function: to ask is a walk through its nodes
         self._supported: dict[tuple[str, int], bool] = {}  # by op and id of the attributes: nodes may share those
@@ -149,7 +155,9 @@ class _Walk:
             return any(kernel.device_type == self._compiled_for for kernel in self._table.kernels(node.op))
         known = self._supported.get((node.op, id(node.attrs)))
         if known is None:
-            known = self._supported[node.op, id(node.attrs)] = self._has_kernel(node.op, node.attrs)
+            known = self._supported[node.op, id(node.attrs)] = self._has_kernel(node.op, node.attrs) or (
+                self._is_lowered and not self._has_kernel(node.op, node.attrs, _ON_CPU)
+            )
         return known
 
     def _is_template(self, function: FunctionDef) -> bool:
@@ -158,9 +166,9 @@ class _Walk:
             known = self._templates[function.name] = is_template(function)
         return known
 
-    def _has_kernel(self, op: str, attrs: Mapping[str, Any]) -> bool:
+    def _has_kernel(self, op: str, attrs: Mapping[str, Any], compiled_for: str = "") -> bool:
         try:
-            return find_kernel(self._table, op, self._compiled_for, attrs) is not None
+            return find_kernel(self._table, op, compiled_for or self._compiled_for, attrs) is not None
         except AttrError:
             return False
 

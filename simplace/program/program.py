@@ -188,6 +188,7 @@ class Program:
     so that the program goes on; "" where it went on after its refusal in a way that is not known. `raised` has the
     codes of the errors that first calls ended with in the run.
     `xla_error` is what XLA says against compiling the function, besides what it has no kernel for; "" for nothing.
+    `is_lowered` says that XLA made its own form of the function on the CPU, when the run asked it.
     `copy_error` is what TensorFlow said of an argument that it could not copy to where XLA compiles the function.
     `rewritten` is the library as rewritten where that has functions which the graph's has not.
     `makers` has by full name what the functions that datasets call are made of, as far as the run told.
@@ -223,6 +224,7 @@ class Program:
     handlers: Mapping[str, str] = field(default_factory=dict)
     raised: frozenset[str] = frozenset()
     xla_error: str = ""
+    is_lowered: bool = False
     copy_error: str = ""
     rewritten: Mapping[str, FunctionDef] = field(default_factory=dict)
     makers: Mapping[str, FunctionMaker] = field(default_factory=dict)

@@ -117,11 +117,14 @@ UNCOMPILABLE = {
     "py_function": "tf.py_function(lambda a: a, [x], tf.float32)",
     "print": "(tf.print(x), x)[1]",
     "unneeded": "(tf.strings.as_string(x), x)[1]",
+    "a constant of unknown size": "x[0] + tf.io.decode_raw(tf.constant(b'aaaa'), tf.float32)",
     "unneeded in a branch": "tf.cond(x[0] > 0.0, lambda: tf.size(tf.strings.as_string(x)), lambda: 0)",
 }
 COMPILABLE = {
     "loop": "tf.while_loop(lambda i: i < 3, lambda i: i + 1, [0])[0]",
     "unneeded in a call": "call(x)",
+    "of a constant": "x + tf.cast(tf.strings.length('abc'), tf.float32)",
+    "of constants": "x + tf.cast(tf.strings.to_hash_bucket_fast(tf.strings.join(['a', 'b']), 5), tf.float32)",
     "unique": "tf.unique(x)[0] * 2.0",
     "where": "tf.where(x > 0.0)",
     "assert": "(tf.debugging.assert_positive(x), x)[1]",
@@ -132,7 +135,8 @@ COMPILABLE = {
 CALLED = "@tf.function\ndef call(x):\n    return (tf.strings.as_string(x), x * 2.0)[1]"
 
 
-def test_xla_compiles_what_is_said_to_be_compilable(write) -> None:
+@pytest.mark.parametrize("devices", ["cpu:1", "cpu:1,gpu:1"])
+def test_xla_compiles_what_is_said_to_be_compilable(devices: str, write) -> None:
     """TensorFlow compiles on the CPU here, with the same kernels of XLA's as for a GPU."""
     bodies = [*UNCOMPILABLE.values(), *COMPILABLE.values()]
     functions = [f"@tf.function(jit_compile=True)\ndef f{i}(x):\n    return {body}" for i, body in enumerate(bodies)]
@@ -147,7 +151,7 @@ def test_xla_compiles_what_is_said_to_be_compilable(write) -> None:
         "open('said', 'w').write(repr(said))",
     ])  # fmt: skip
     write("\n".join(["import tensorflow as tf", CALLED, *functions, calls]))
-    result = simplace.check("model.py", "cpu:1")
+    result = simplace.check("model.py", devices)
     assert (result.failure, result.agrees) == (None, True)
     said = [bool(found.unsupported) or "compiled" for placed in result for found in placed.clusters]
     assert said == ast.literal_eval(Path("said").read_text())

@@ -418,6 +418,8 @@ class FunctionCalls:
         self._real.add(kind)
         if error is not None:
             raise error
+        if program is not None:
+            self._lowering.note_lowered(program)
         return result
 
     def _reject_compiled(self, kind: _Kind, inputs: Sequence[Any], error: Any) -> NoReturn:

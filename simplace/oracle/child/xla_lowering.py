@@ -1,4 +1,4 @@
-"""What XLA refuses to compile though it has all kernels: it is asked for its own form of a function, on the CPU.
+"""What XLA compiles, or refuses though it has all kernels: it is asked for its own form of a function, on the CPU.
 
 That form (HLO) is made by the same code for all devices (tensorflow/compiler/tf2xla/xla_compiler.cc); no machine code
 is made of it.
@@ -31,7 +31,7 @@ class XlaLowering:
         self.refused: set[str] = set()  # the functions that it is against
 
     def ask(self, name: str, inputs: Sequence[Any], program: int) -> None:
-        """Record what XLA says against a function, if anything; `program` is the number of its program."""
+        """Record what XLA says against a function, or that it has nothing; `program` is the number of its program."""
         reached = self._functions.reached(name)
         if sum(len(self._functions.definition(each).node_def) for each in reached) > _LARGEST:
             return
@@ -44,6 +44,12 @@ class XlaLowering:
                 )  # fmt: skip
             except (ValueError, tf.errors.OpError) as error:
                 self._record(name, program, text_of(error))
+            else:
+                self.note_lowered(program)
+
+    def note_lowered(self, program: int) -> None:
+        """Record that XLA made its form of the function of a program, by number."""
+        self._recorder.event("XLA lowers", program=program)
 
     def _record(self, name: str, program: int, said: str) -> None:
         error = said.removeprefix(_HEAD).splitlines()[0].rstrip("'")
