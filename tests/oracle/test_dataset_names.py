@@ -79,6 +79,40 @@ def test_each_function_is_named_by_the_users_line(result: Result) -> None:
     assert result.agrees
 
 
+IN_A_FUNCTION = """\
+    import tensorflow as tf
+    @tf.function
+    def total():
+        result = tf.constant(0, tf.int64)
+        for x in tf.data.Dataset.range(4).apply(tf.data.experimental.copy_to_device("/gpu:0")):
+            result += x
+        return result
+    print(total())
+"""
+IN_A_SESSION = """\
+    import tensorflow.compat.v1 as tf
+    tf.disable_v2_behavior()
+    rows = tf.data.Dataset.range(4)
+    rows = rows.apply(tf.data.experimental.prefetch_to_device("/gpu:0"))
+    with tf.device("/gpu:0"):
+        made = tf.data.make_initializable_iterator(rows)
+    with tf.Session() as session:
+        session.run(made.initializer)
+"""
+
+
+@pytest.mark.parametrize(
+    ("program", "call", "line"), [(IN_A_FUNCTION, "copy_to_device", 5), (IN_A_SESSION, "prefetch_to_device", 4)]
+)
+def test_what_takes_elements_over_in_a_graph_is_named_by_the_call(
+    tmp_path: Path, program: str, call: str, line: int
+) -> None:
+    path = tmp_path / "model.py"
+    path.write_text(dedent(program))
+    titles = {drop_folder(placed.title) for placed in simplace.check(str(path), "cpu:1,gpu:1")}
+    assert {f"{call}: remote {part} (model.py:{line})" for part in ("init", "next", "finalize")} <= titles
+
+
 def test_either_name_finds_a_function(result: Result) -> None:
     placed = result.program("reduce: lambda")
     assert [placed] * 2 == [result.program(name) for name in ("reduce_lambda", placed.title)]

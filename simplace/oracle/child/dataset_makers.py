@@ -6,13 +6,15 @@ import functools
 from collections.abc import Iterator
 from typing import Any
 
+from simplace.graph.function_names import shown_name
 from simplace.oracle.child.called_functions import read_function_name
 from simplace.oracle.child.patches import patch_method
 from simplace.oracle.child.recorder import Recorder
 from simplace.oracle.child.source_lines import SourceLines
-from simplace.oracle.child.tf_private import structured_function
+from simplace.oracle.child.tf_private import gen_dataset_ops, structured_function
 
 _LAMBDA = "<lambda>"
+_GENERATES = ("init_func", "next_func", "finalize_func")  # arguments of the op of a dataset that calls them in turn
 
 
 class DatasetMakers:
@@ -21,24 +23,37 @@ class DatasetMakers:
     def __init__(self, recorder: Recorder, lines: SourceLines) -> None:
         self._recorder = recorder
         self._lines = lines
+        self._known: set[str] = set()
 
     def watch(self) -> None:
-        """Observe all functions that are traced for datasets from now on."""
+        """Observe all functions that are traced for datasets from now on, and those that TensorFlow gives to one."""
         patch_method(structured_function.StructuredFunctionWrapper, "__init__", self._note_maker)
+        patch_method(gen_dataset_ops, "generator_dataset", self._note_given)
 
     def _note_maker(self, create: Any) -> Any:
         def create_noted(wrapper: Any, func: Any, *args: Any, **kwargs: Any) -> None:
             create(wrapper, func, *args, **kwargs)
             own = next(self._list_users(func, set()), None)
-            self._recorder.event(
-                "dataset function",
-                function=read_function_name(wrapper._function),
-                called=self._lines.name_call(),
-                name=_name_function(func if own is None else own),
-                is_users=own is not None,
-            )
+            name = _name_function(func if own is None else own)
+            self._write(read_function_name(wrapper._function), name, own is not None)
 
         return create_noted
+
+    def _note_given(self, make: Any) -> Any:
+        """Note the functions that take elements over to another device: they are no functions of the user's."""
+
+        def make_noted(*args: Any, **kwargs: Any) -> Any:
+            for function in (read_function_name(kwargs[name]) for name in _GENERATES if name in kwargs):
+                if function not in self._known:
+                    self._write(function, shown_name(function), False)
+            return make(*args, **kwargs)
+
+        return make_noted
+
+    def _write(self, function: str, name: str, is_users: bool) -> None:
+        self._known.add(function)
+        called = self._lines.name_call()
+        self._recorder.event("dataset function", function=function, called=called, name=name, is_users=is_users)
 
     def _list_users(self, func: Any, seen: set[int]) -> Iterator[Any]:
         """Yield the function if it is the user's, or else those of the user's that it wraps."""

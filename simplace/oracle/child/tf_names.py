@@ -125,6 +125,7 @@ FACTS = Use("some findings of simplace doctor", _list_names("""
 """))  # fmt: skip
 DATASETS = Use("the names of functions of datasets", _list_names("""
     python.data.ops.structured_function  StructuredFunctionWrapper.__init__ StructuredFunctionWrapper._function
+    python.ops.gen_dataset_ops    generator_dataset
 """))  # fmt: skip
 STEPS = Use("measurements", _list_names("""
     core.protobuf.rewriter_config_pb2  RewriterConfig
