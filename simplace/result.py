@@ -77,6 +77,12 @@ class Placed:
         return "" if caller is None else caller.unreplayed
 
     @property
+    def is_inlined(self) -> bool:
+        """Return whether Grappler puts the function in the place of its call, so that nothing instantiates it."""
+        caller = self.placement.program.caller
+        return self.is_uncalled and caller is not None and caller.is_inlined
+
+    @property
     def ops(self) -> int:
         """Return how many ops the program has: the placed nodes, and those that XLA compiles."""
         return len(self.placement.decisions) + sum(len(cluster.ops) for cluster in self.clusters)

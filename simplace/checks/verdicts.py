@@ -136,6 +136,8 @@ def _judge_program(placed: Placed, result: Result) -> Verdict:
         return Verdict(placed.title, AGREES, tuple(_list_disagreements(placed)))
     if placed.unreplayed:
         return Verdict(placed.title, AGREES, (), f"rewritten by Grappler's {placed.unreplayed}, which is not replayed")
+    if placed.is_inlined:
+        return Verdict(placed.title, AGREES, (), "inlined by Grappler, after the caller was placed")
     why = "not instantiated" if placed.is_uncalled else result.unchecked or "TensorFlow was not asked"
     return Verdict(placed.title, AGREES, (), why)
 

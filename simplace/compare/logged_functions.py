@@ -41,9 +41,9 @@ def place_callees(
     The log is None for what TensorFlow did not instantiate, or has rewritten in a way that is not replayed.
     """
     logged = LoggedFunctions(observed, table)
-    seen: set[tuple[object, ...]] = set()
     callees: list[tuple[Program, DeviceSet]] = []
-    found: list[tuple[Placement, Sequence[LoggedNode] | None]] = []
+    found: dict[tuple[object, ...], tuple[Placement, Sequence[LoggedNode] | None]] = {}
+    inlined: set[tuple[object, ...]] = set()  # which may have been found before in a caller that is not there
 
     def place_all(waiting: list[tuple[Program, DeviceSet]]) -> None:
         while waiting:
@@ -53,8 +53,9 @@ def place_callees(
                 assert instance.caller is not None, "somebody calls it"
                 sinking = instance.caller.sunk_before, instance.caller.opened
                 key = (instance.function, instance.arg_devices, instance.scope, sinking, *_list_nodes(instance))
-                if key not in seen:
-                    seen.add(key)
+                is_inlined = log is None and instance.caller.is_inlined
+                if key not in (inlined if is_inlined else found):
+                    inlined.update([key] if is_inlined else ())
                     placement = place(instance, own)
                     log = logged.choose_log(placement, log)
                     if log is not None and not _fits(placement, log):
@@ -64,8 +65,8 @@ def place_callees(
                     optimizer = "" if log is None else _find_unreplayed(placement, log)
                     if optimizer:
                         placement, log = _mark_unreplayed(placement, optimizer), None
-                    found.append((placement, log))
-                    waiting += [(inner, own) for inner in _find_callees(placement)]
+                    found[key] = placement, log
+                    waiting += [(inner, own) for inner in _find_callees(placement, log is not None or is_inlined)]
 
     waiting = [(each.program, devices) for each in observed.programs if each.program.caller is not None]
     place_all([*waiting, *((callee, each.devices) for each in placements for callee in _find_callees(each))])
@@ -73,7 +74,7 @@ def place_callees(
     fused = find_fused([program for program, _ in callees], logged, table)
     place_all([(each.program, own_devices[each.instead_of]) for each in fused])
     parts = {part for each in fused for part in each.parts}
-    for placement, log in found:
+    for placement, log in found.values():
         if log is not None or placement.program.function not in parts or _is_unreplayed(placement):
             yield placement, log
 
@@ -120,9 +121,12 @@ def _is_unreplayed(placement: Placement) -> bool:
     return caller is not None and bool(caller.unreplayed)
 
 
-def _find_callees(placement: Placement) -> list[Program]:
-    """Return the functions that kernels in a placed graph call."""
-    return [*find_captured(placement), *find_called(placement)]
+def _find_callees(placement: Placement, is_there: bool = True) -> list[Program]:
+    """Return the functions that kernels in a placed graph call; in one that is not there nothing is inlined."""
+    called = find_called(placement)
+    if not is_there:
+        called = [replace(each, caller=replace(each.caller, is_inlined=False)) for each in called if each.caller]
+    return [*find_captured(placement), *called]
 
 
 class LoggedFunctions:

@@ -377,6 +377,7 @@ def _read_program(
         inlining=event.get("inlining", False),
         rewriter=bytes.fromhex(event.get("rewriter", "")),
         has_grappler=event.get("has_grappler", True),
+        inlines_later=event.get("inlines_later", True),
         is_single_threaded=event.get("is_single_threaded", False),
         pruned_to=_run_of(event["pruned_to"]) if event.get("pruned_to") else None,
         caller=Caller(**{**event["caller"], "switched": (), "opened": (), "beside": ()}) if "caller" in event else None,

@@ -106,6 +106,8 @@ def _make_programs(placement: Placement, node: int, beside: tuple[str, ...]) -> 
                 placement.soft_placement,
                 program.notes,
                 inlining=program.inlining,
+                has_grappler=program.has_grappler,
+                inlines_later=program.inlines_later,
                 caller=caller,
                 makers=program.makers,
             )

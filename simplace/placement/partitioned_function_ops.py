@@ -15,6 +15,7 @@ from simplace.graph.node_def import FuncRef, FunctionDef, GraphDef
 from simplace.graph.op_kinds import MUST_COMPILE, is_partitioned_call
 from simplace.lowering.reachable_functions import select_reached
 from simplace.placement.captured_function import list_beside, optimizes_called
+from simplace.placement.function_optimizer import inlines_call
 from simplace.placement.implementation_selector import LEAST_NODES, select_implementation
 from simplace.placement.placement import Placement
 from simplace.program.program import Caller, Program
@@ -59,6 +60,7 @@ def _make_program(placement: Placement, node: int, function: FunctionDef) -> Pro
         may_be_optimized=optimizes_called(program, beside),
         switched=() if program.caller is None else program.caller.switched,
         is_made=program.caller is not None and program.caller.is_made,
+        is_inlined=inlines_call(placement, node, function),
     )
     return Program(
         shown_name(function.name),
@@ -71,6 +73,7 @@ def _make_program(placement: Placement, node: int, function: FunctionDef) -> Pro
         program.notes,
         inlining=program.inlining,
         has_grappler=program.has_grappler,
+        inlines_later=program.inlines_later,
         caller=caller,
         makers=program.makers,
     )

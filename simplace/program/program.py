@@ -122,8 +122,9 @@ class Caller:
     before any dataset's graph is rewritten. Of functions that are `opened`, it is the order: see lowering/cf_sink.py.
     `beside` are all functions of the graph that a node of a graph calls one of, () for one of an op that ran eagerly.
     Of a graph that has functions which no dataset calls, Grappler may optimize those that a dataset's function calls,
-    too: `may_be_optimized`. `called` is what the user's line calls of a library, so that the op runs, "" where that
-    is not known.
+    too: `may_be_optimized`. A call `is_inlined` where Grappler puts the function in its place once the graph is placed,
+    so that nothing instantiates it. `called` is what the user's line calls of a library, so that the op runs, "" where
+    that is not known.
     """
 
     program: str
@@ -142,6 +143,7 @@ class Caller:
     opened: tuple[str, ...] = ()
     beside: tuple[str, ...] = ()
     may_be_optimized: bool = False
+    is_inlined: bool = False
     called: str = ""
     attr: str = ""
 
@@ -177,7 +179,7 @@ class Program:
     `inlining` is what a session's options say of do_function_inlining. `is_single_threaded` tells that its executor is
     SINGLE_THREADED_EXECUTOR, which runs If, Case and While as they are.
     `rewriter` is what the program, or the session, set of Grappler: a serialized RewriterConfig, b"" for nothing.
-    `has_grappler` is whether TensorFlow runs it at all.
+    `has_grappler` is whether TensorFlow runs it at all, `inlines_later` whether it inlines calls then.
     `resources` describes the resources among the arguments, by number, as far as they were seen; `datasets` has the
     numbers of the variants that hold a dataset.
     `given_shapes` are those of the arguments and elements of the first call that the graph leaves open: what follows
@@ -209,6 +211,7 @@ class Program:
     is_single_threaded: bool = False
     rewriter: bytes = b""
     has_grappler: bool = True
+    inlines_later: bool = True
     resources: Mapping[int, Resource] = field(default_factory=dict)
     datasets: frozenset[int] = frozenset()
     pins: tuple[Pin, ...] = ()

@@ -53,9 +53,11 @@ _CAUSES = (
     "element. They are counted as not compared.",
     "Filters that tf.data fuses, as the program turns filter_fusion on, in two functions of one pipeline: TensorFlow "
     "gives both predicates one name, and calls either of them. The other is counted as not compared.",
-    "Calls that are not inlined: of a function on a GPU, whose kernel an emulated one does not run, and of one that "
-    "Grappler specializes for the call, because a result is unused or an argument constant "
-    "(grappler/optimizers/function_optimizer.cc). They are counted as not compared.",
+    "Calls that are not inlined before the placement: of a function on a GPU, whose kernel an emulated one does not "
+    "run; of one that Grappler specializes for the call, because a result is unused or an argument constant; and, but "
+    "for `check`, which turns Grappler off, of one that Grappler inlines once the graph is placed, as it does in "
+    "sessions and in functions of datasets: it places the nodes without a line of the log "
+    "(grappler/optimizers/function_optimizer.cc). They are counted as not compared, each for its reason.",
     "Failures after placement, such as inputs from different frames: the placement is compared, the failure is not.",
     "The order of hash maps in messages (node attributes, kernels, op types, possible devices), and the numbers "
     "TensorFlow gives to device names.",

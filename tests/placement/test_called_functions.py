@@ -4,13 +4,15 @@ from __future__ import annotations
 
 from dataclasses import replace
 
+import pytest
+
 from simplace.devices.device_set import local_devices, seen_from_the_first
 from simplace.kernels.registry import KernelTable
 from simplace.pipeline import place_program
 from simplace.placement.captured_function import find_captured
 from simplace.placement.partitioned_function_ops import find_called
 from simplace.placement.placement import Placement
-from simplace.program.program import Program
+from simplace.program.program import ObservedRun, Program, SessionRun
 from tests.lowering.worlds import CPU0, GPU0, call_program, function, session_program
 
 TABLE = KernelTable.shipped("2.21.0")
@@ -59,6 +61,31 @@ def test_a_call_that_a_session_does_not_inline() -> None:
     (add,) = find_called(placed(session_program(graph, SUM)))
     assert (add.name, add.kind, add.scope, add.arg_devices, add.caller.node) == ("add", "call", GPU0, (GPU0, GPU0), "k")
     assert {node.device for node in placed(add).nodes} == {GPU0}
+
+
+@pytest.mark.parametrize(
+    ("body", "attrs", "more", "is_inlined"),
+    [
+        ("a = Neg(x) {T=float}", {}, "d = Neg(k) {T=float}", True),
+        ("a = Neg(x) {T=float}", {"_noinline": True}, "d = Neg(k) {T=float}", False),
+        ("a = Neg(x) {T=float}", {}, "", False),  # Grappler leaves small graphs as they are
+        ("a = Neg(x) {T=float}\np = Print(a:y:0, a:y:0) {T=float, U=(float,)}", {}, "d = Neg(k) {T=float}", False),
+        ("a = Neg(x) {T=float}\nr = RandomUniform(s) {T=int32, dtype=float}", {}, "d = Neg(k) {T=float}", True),
+        ("b = Const() {dtype=bool, value=0}\nw = Switch(x, b:output:0) {T=float}\n"
+         "a = Neg(w:output_true:0) {T=float}", {}, "d = Neg(k) {T=float}", False),
+    ],
+)  # fmt: skip
+def test_a_call_that_grappler_inlines_keeps_effects_and_results(body, attrs, more, is_inlined) -> None:
+    function_ = function("f(x: float, s: int32) -> y: float", body, {"y": "a:y:0"}, attrs=attrs)
+    graph = "c = Const() {dtype=float, value=0}\ns = Const() {dtype=int32, value=0}\n"
+    program = session_program(
+        f"{graph}k = PartitionedCall(c, s) {{f=fn('f'), Tin=(float, int32), Tout=(float,)}}\n{more}", function_
+    )
+    wanted = ("d:0",) if more else ("k:0",)
+    (called,) = find_called(placed(replace(program, runs=(ObservedRun(SessionRun(fetches=wanted)),))))
+    assert called.caller.is_inlined == is_inlined
+    for other in (replace(program, inlines_later=False), program):  # which no run needs
+        assert [each.caller.is_inlined for each in find_called(placed(other))] == [False]
 
 
 def test_a_captured_variant_is_on_the_device_of_the_op() -> None:

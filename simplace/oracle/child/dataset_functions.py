@@ -174,6 +174,7 @@ class DatasetFunctions:
             refused=None,
             asked=False,
             caller=asdict(found.caller),
+            **self._calls.describe_grappler(),
         )
 
 

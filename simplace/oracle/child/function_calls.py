@@ -367,8 +367,12 @@ class FunctionCalls:
             "refused": None if error is None else self._recorder.refusal(code_name(find_code(error)), error.message),
             "devices": self._describe_devices(kind, inputs),
             "handlers": find_handlers(self._lines),
-            **self._partitionings.describe_grappler(),
+            **self.describe_grappler(),
         }
+
+    def describe_grappler(self) -> dict[str, Any]:
+        """Return what the program set of Grappler for functions."""
+        return self._partitionings.describe_grappler()
 
     def _describe_devices(self, kind: _Kind, inputs: Sequence[Any]) -> list[dict[str, Any]]:
         """Describe the devices that a call is placed on, where these are not those of the context.

@@ -20,7 +20,7 @@ import tensorflow as tf
 from simplace.oracle.child.devices import for_each_context
 from simplace.oracle.child.patches import patch_method
 from simplace.oracle.child.recorder import LogFile, Recorder, logged_threads
-from simplace.oracle.child.tf_private import atomic_function, context
+from simplace.oracle.child.tf_private import atomic_function, context, rewriter_config_pb2
 from simplace.oracle.placement_log import read_thread
 
 Run = dict[str, Any]  # the fields of a `SessionRun`
@@ -89,7 +89,11 @@ class PartitionGraphs:
         else:
             is_off = self._is_off if self.wanted else rewriting.disable_meta_optimizer
         rewriting.ClearField(_WITHOUT_GRAPPLER)
-        return {"rewriter": rewriting.SerializeToString(deterministic=True).hex(), "has_grappler": not is_off}
+        return {
+            "rewriter": rewriting.SerializeToString(deterministic=True).hex(),
+            "has_grappler": not is_off,
+            "inlines_later": not is_off and rewriting.function_optimization != rewriter_config_pb2.RewriterConfig.OFF,
+        }
 
     def without_grappler(self, session_config: Any, *, is_default: bool) -> bool:
         """Turn Grappler off in the configuration of a session, if subgraphs are wanted at all.

@@ -178,13 +178,24 @@ def _tell_uncompared(result: Result) -> str:
     functions = [one for one in result.programs if one.is_uncalled and not one.placement.program.runs_unplaced]
     told = ""
     rewritten = [placed for placed in functions if placed.unreplayed]
-    if uncalled := len(functions) - len(rewritten):
+    inlined = sum(placed.is_inlined and not placed.unreplayed for placed in functions)
+    if uncalled := len(functions) - len(rewritten) - inlined:
         them = "it" if uncalled == 1 else "them"
         told += f"; {format_count(uncalled, 'function')} not compared, as this run did not instantiate {them}"
+    if inlined:
+        call = "its call" if inlined == 1 else "their calls"
+        told += f"; {format_count(inlined, 'function')} not compared, as Grappler inlines {call} after placement"
     if rewritten:
         optimizers = " and ".join(sorted({placed.unreplayed for placed in rewritten}))
         told += f"; {format_count(len(rewritten), 'function')} not compared, as Grappler's {optimizers} is not replayed"
     return told
+
+
+def _explain_no_agreement(placed: Placed) -> str:
+    """Return in a word why TensorFlow logs no placement of a program, "" where that depends on the run."""
+    if placed.placement.program.runs_unplaced:
+        return "not placed"
+    return "inlined" if placed.is_inlined else ""
 
 
 def _tell_unplaced(result: Result) -> str:
@@ -295,7 +306,7 @@ def _program_table(result: Result) -> Table:
     for placed in result.programs:
         ops = tables.count_ops_by_device(placed)
         program = placed.placement.program
-        agreement = str(placed.agreement) if placed.agreement is not None else "not placed" * program.runs_unplaced
+        agreement = str(placed.agreement) if placed.agreement is not None else _explain_no_agreement(placed)
         row = (drop_number(placed.title), program.kind, _spread_without_number(ops), agreement)
         rows.setdefault(row, []).append((placed.title, ops))
     shown = tuple(

@@ -1,0 +1,88 @@
+"""Which calls Grappler inlines once a graph is placed, so that no kernel of theirs instantiates the function.
+
+Mirrors `InlineFunctionCalls` of tensorflow/core/grappler/optimizers/function_optimizer.cc: what it puts in the place of
+the call it places anew, without a line of the log. It has to know that all that the function does besides computing its
+results still happens, and that each result comes.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Set
+
+from simplace.graph.algorithm import reverse_reachable
+from simplace.graph.node_def import FunctionDef
+from simplace.graph.op_kinds import IMPLEMENTS, MERGES, SWITCHES
+from simplace.kernels.registry import KernelTable
+from simplace.placement.implementation_selector import LEAST_NODES
+from simplace.placement.placement import Placement
+
+_NO_INLINE = "_noinline"
+# Stateful ops that need not run where nothing takes their results (`IsExemptFromSideEffectsExecutionValidation`).
+_WITHOUT_EFFECT = frozenset("""
+    CollectiveGather CollectiveReduce CollectiveBcastSend CollectiveBcastRecv CollectiveBcastSendV2
+    CollectiveBcastRecvV2 NcclAllReduce Send Recv CollectiveAssignGroupsV2 CollectiveInitializeCommunicator
+    RandomUniform RandomUniformInt RandomStandardNormal ParameterizedTruncatedNormal TruncatedNormal RandomShuffle
+    Multinomial RandomGamma RandomGammaGrad RandomPoisson RandomPoissonV2
+    ReadVariableOp CudnnRNN CudnnRNNBackprop CudnnRNNV2 CudnnRNNV3 CudnnRNNBackpropV2 CudnnRNNBackpropV3
+    EnqueueTPUEmbeddingSparseBatch EnqueueTPUEmbeddingIntegerBatch EnqueueTPUEmbeddingSparseTensorBatch
+    EnqueueTPUEmbeddingRaggedTensorBatch EnqueueTPUEmbeddingArbitraryTensorBatch
+    DynamicEnqueueTPUEmbeddingArbitraryTensorBatch SaveV2 RestoreV2 InfeedEnqueue InfeedEnqueueTuple
+""".split())  # fmt: skip
+
+
+def inlines_call(placement: Placement, node: int, function: FunctionDef) -> bool:
+    """Return whether Grappler inlines a call in a placed graph, a PartitionedCall that XLA does not compile.
+
+    In what is inlined itself, Grappler inlines whatever the size. A call that no run of a session needs stays.
+    """
+    program, graph = placement.program, placement.graph
+    is_inlined = program.caller is not None and program.caller.is_inlined
+    if not program.inlines_later or (len(graph.op_ids) < LEAST_NODES and not is_inlined):
+        return False
+    if IMPLEMENTS in function.attrs or function.attrs.get(_NO_INLINE) is True:
+        return False
+    if program.kind == "session" and not any(_needs(placement, ends, node) for ends in _list_ends(placement)):
+        return False
+    out = graph.out_edges[node]
+    has_control = not out or any(map(graph.is_control, out))  # one to the sink, where there is no other
+    return _keeps_effects(function, placement.groups.support.table, has_control) and _gives_results(function)
+
+
+def _keeps_effects(function: FunctionDef, table: KernelTable, has_control: bool) -> bool:
+    """Return whether all that has effects in a function runs for the control outputs (ValidateSideEffectsExecution)."""
+    effects = {node.name for node in function.nodes if table.is_stateful(node.op) and node.op not in _WITHOUT_EFFECT}
+    return not effects or (has_control and effects <= _reach_back(function, set(function.control_ret.values())))
+
+
+def _gives_results(function: FunctionDef) -> bool:
+    """Return whether no result comes from a Switch without a Merge between (ValidateNoDeadOutputs)."""
+    results = {name for each in function.ret.values() for name in _name_nodes((each,))}
+    merges = {node.name for node in function.nodes if node.op in MERGES}
+    switches = {node.name for node in function.nodes if node.op in SWITCHES}
+    return switches.isdisjoint(_reach_back(function, results, merges))
+
+
+def _reach_back(function: FunctionDef, ends: Set[str], stops: Set[str] = frozenset()) -> set[str]:
+    inputs = {node.name: () if node.name in stops else node.inputs for node in function.nodes}
+    return reverse_reachable(ends, lambda name: _name_nodes(inputs.get(name, ())))
+
+
+def _name_nodes(tensors: tuple[str, ...]) -> Iterator[str]:
+    return (each.removeprefix("^").partition(":")[0] for each in tensors)
+
+
+def _list_ends(placement: Placement) -> Iterator[tuple[set[int], set[int]]]:
+    """Yield the nodes that each run of a session fetches or runs, and those that it feeds."""
+    ids: Mapping[str, int] = placement.graph.ids
+    for one in placement.program.runs:
+        wanted = {ids[name] for name in _name_nodes((*one.run.fetches, *one.run.targets)) if name in ids}
+        yield wanted, {ids[name] for name in _name_nodes(one.run.feeds) if name in ids}
+
+
+def _needs(placement: Placement, ends: tuple[set[int], set[int]], node: int) -> bool:
+    """Return whether the nodes that are wanted depend on a node, but by those that are fed."""
+    graph, (wanted, fed) = placement.graph, ends
+    found = reverse_reachable(
+        wanted, lambda each: () if each in fed else [graph.edge_src[edge] for edge in graph.in_edges[each]]
+    )
+    return node in found
