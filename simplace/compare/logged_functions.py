@@ -13,6 +13,7 @@ from simplace.graph.node_def import FunctionDef
 from simplace.graph.op_kinds import is_arg
 from simplace.kernels.registry import KernelTable
 from simplace.lowering.dataset_fusions import SORTING, hands_on_arguments, is_map
+from simplace.lowering.reachable_functions import select_reached
 from simplace.lowering.rewrite_utils import (
     FUNCTION_OPTIMIZER,
     META_OPTIMIZER,
@@ -74,14 +75,28 @@ def place_callees(
     fused = find_fused([program for program, _ in callees], logged, table)
     place_all([(each.program, own_devices[each.instead_of]) for each in fused])
     parts = {part for each in fused for part in each.parts}
+    # TensorFlow keeps what it has of a name (tf_data_meta_optimizer.cc), so that one takes the place of the others.
+    kept = {
+        placement.program.function
+        for placement, log in found.values()
+        if log is not None and _is_made(placement.program)
+    }
     for placement, log in found.values():
+        if log is None and _is_made(placement.program) and placement.program.function in kept:
+            continue
         if log is not None or placement.program.function not in parts or _is_unreplayed(placement):
             yield placement, log
 
 
 def _list_nodes(program: Program) -> list[str]:
-    """Return the names of a function's nodes: optimizers, and new contexts, make several functions of one name."""
-    return [node.name for node in program.graph.library[program.function or ""].nodes]
+    """Return the names of the nodes of a function and of what it reaches: several functions may have one name.
+
+    Optimizers, and new contexts, make such.
+    """
+    library = program.graph.library
+    return [
+        node.name for each in select_reached(library[program.function or ""], library).values() for node in each.nodes
+    ]
 
 
 def _fits(placement: Placement, log: Sequence[LoggedNode]) -> bool:

@@ -11,11 +11,12 @@ from collections.abc import Iterator, Mapping, Set
 
 from simplace.graph.algorithm import reverse_reachable
 from simplace.graph.node_def import FunctionDef
-from simplace.graph.op_kinds import IMPLEMENTS, MERGES, SWITCHES
+from simplace.graph.op_kinds import IMPLEMENTS, MERGES, SWITCHES, is_retval
 from simplace.kernels.registry import KernelTable
 from simplace.placement.implementation_selector import LEAST_NODES
 from simplace.placement.placement import Placement
 
+_SINK = 1
 _NO_INLINE = "_noinline"
 # Stateful ops that need not run where nothing takes their results (`IsExemptFromSideEffectsExecutionValidation`).
 _WITHOUT_EFFECT = frozenset("""
@@ -33,7 +34,7 @@ _WITHOUT_EFFECT = frozenset("""
 def inlines_call(placement: Placement, node: int, function: FunctionDef) -> bool:
     """Return whether Grappler inlines a call in a placed graph, a PartitionedCall that XLA does not compile.
 
-    In what is inlined itself, Grappler inlines whatever the size. A call that no run of a session needs stays.
+    In what is inlined itself, Grappler inlines whatever the size. A call that nothing needs it leaves out.
     """
     program, graph = placement.program, placement.graph
     is_inlined = program.caller is not None and program.caller.is_inlined
@@ -41,11 +42,22 @@ def inlines_call(placement: Placement, node: int, function: FunctionDef) -> bool
         return False
     if IMPLEMENTS in function.attrs or function.attrs.get(_NO_INLINE) is True:
         return False
-    if program.kind == "session" and not any(_needs(placement, ends, node) for ends in _list_ends(placement)):
+    if not (_is_run(placement, node) if program.kind == "session" else _is_taken(placement, node)):
         return False
-    out = graph.out_edges[node]
-    has_control = not out or any(map(graph.is_control, out))  # one to the sink, where there is no other
+    has_control = any(map(graph.is_control, graph.out_edges[node]))
     return _keeps_effects(function, placement.groups.support.table, has_control) and _gives_results(function)
+
+
+def _is_run(placement: Placement, node: int) -> bool:
+    """Return whether some run of a session needs a node."""
+    return any(_needs(placement, ends, node) for ends in _list_ends(placement))
+
+
+def _is_taken(placement: Placement, node: int) -> bool:
+    """Return whether a result of a function, or an effect, depends on a node: Grappler prunes others first."""
+    graph, table = placement.graph, placement.groups.support.table
+    found = reverse_reachable([node], lambda each: [graph.edge_dst[edge] for edge in graph.out_edges[each]])
+    return any(is_retval(graph.ops[each]) or table.is_stateful(graph.ops[each]) for each in found if each > _SINK)
 
 
 def _keeps_effects(function: FunctionDef, table: KernelTable, has_control: bool) -> bool:

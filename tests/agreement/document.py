@@ -51,8 +51,6 @@ _CAUSES = (
     "On GPUs, functions of a session's datasets that TensorFlow instantiates with the first element (behind a shuffle, "
     "for a generator, in the function of a flat_map), or that capture a GPU's variable: an emulated session takes no "
     "element. They are counted as not compared.",
-    "Filters that tf.data fuses, as the program turns filter_fusion on, in two functions of one pipeline: TensorFlow "
-    "gives both predicates one name, and calls either of them. The other is counted as not compared.",
     "Calls that are not inlined before the placement: of a function on a GPU, whose kernel an emulated one does not "
     "run; of one that Grappler specializes for the call, because a result is unused or an argument constant; and, but "
     "for `check`, which turns Grappler off, of one that Grappler inlines once the graph is placed, as it does in "

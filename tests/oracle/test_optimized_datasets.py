@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import subprocess
+import sys
 from collections import Counter
 from pathlib import Path
 from textwrap import dedent
@@ -81,6 +83,33 @@ def test_filters_that_follow_each_other_are_fused(write, capfd, machine: str) ->
     """)  # fmt: skip
     assert printed == ["[[4]]", "[]", "[[2], [4], [5]]", "[[2], [2]]"]
     assert sum(count for name, count in programs.items() if name.startswith("fused_predicate")) >= 2
+
+
+@MACHINES
+@pytest.mark.parametrize(
+    "pipeline",
+    [
+        # TensorFlow fuses the filters of the pipeline first, those of functions in the order of its map of functions.
+        "rows.filter(lambda x: x > 3).filter(lambda x: x < 9).flat_map(even)",
+        "rows.flat_map(even).flat_map(small)",
+        "rows.flat_map(small).flat_map(even)",
+        "rows.flat_map(lambda i: even(i).flat_map(small)).flat_map(even)",
+    ],
+)
+def test_all_filters_call_the_first_that_is_fused(write, capfd, machine: str, pipeline: str) -> None:
+    printed, programs = check(write, capfd, machine, f"""\
+    options = tf.data.Options()
+    options.experimental_optimization.filter_fusion = True
+    rows = D.range(16)
+    def even(i):
+        return D.range(i).filter(lambda x: x > 1).filter(lambda x: x % 2 == 0)
+    def small(i):
+        return D.range(i).filter(lambda x: x > 2).filter(lambda x: x < 5)
+    print(listed({pipeline}.with_options(options)))
+    """)  # fmt: skip
+    assert programs["fused_predicate"] == 1
+    run = subprocess.run([sys.executable, "model.py"], capture_output=True, text=True, check=True)
+    assert printed == run.stdout.splitlines()
 
 
 @MACHINES
