@@ -51,6 +51,9 @@ _CAUSES = (
     "On GPUs, functions of a session's datasets that TensorFlow instantiates with the first element (behind a shuffle, "
     "for a generator, in the function of a flat_map), or that capture a GPU's variable: an emulated session takes no "
     "element. They are counted as not compared.",
+    "Where the program turns on map_fusion, map_and_filter_fusion and filter_fusion together, and two functions of one "
+    "pipeline have maps and filters that are fused: of what is made under one name TensorFlow keeps one, and some "
+    "lines of its log on that are not accounted for, as the summary says.",
     "Calls that are not inlined before the placement: of a function on a GPU, whose kernel an emulated one does not "
     "run; of one that Grappler specializes for the call, because a result is unused or an argument constant; and, but "
     "for `check`, which turns Grappler off, of one that Grappler inlines once the graph is placed, as it does in "
