@@ -9,7 +9,8 @@ from itertools import accumulate
 
 from viz.packing.grid import UNIT, Size
 from viz.packing.measured_parts import MeasuredParts, PointSize
-from viz.packing.packing import estimate_size, measure_empty, pack_parts
+from viz.packing.packing import estimate_size, pack_parts
+from viz.packing.parts import count_covered
 from viz.packing.wiring import Wiring
 from viz.style import Style, fitted
 
@@ -68,11 +69,14 @@ def estimate_scale(measured: MeasuredParts, style: Style) -> float:
 
 def measure_empty_page(page: Page, style: Style) -> float:
     """Return the share of a page with its margin that no device, bar, label, heading or legend covers."""
-    size = page.wiring.arrangement.size
-    drawn = size[0] * size[1] * UNIT * UNIT * (1 - measure_empty(page.wiring.arrangement))
     left, top, right, bottom = page.legend
+    drawn = count_covered(page.wiring.arrangement) * UNIT * UNIT
     covered = drawn + page.heading_size[0] * page.heading_size[1] + (right - left) * (bottom - top)
-    return 1 - covered / ((page.width + 2 * style.pad) * (page.height + 2 * style.pad))
+    width, height = page.width + 2 * style.pad, page.height + 2 * style.pad
+    if style.enlarges:  # to the shape of its page
+        aspect = style.widths[-1] / style.height
+        width, height = max(width, height * aspect), max(height, width / aspect)
+    return 1 - covered / (width * height)
 
 
 def _pick_page(measured: MeasuredParts, style: Style, size: Size) -> PointSize:

@@ -76,3 +76,14 @@ class Arrangement:
     def solid(self) -> list[Rect]:
         """Return the boxes that no line may cross."""
         return [one for found in (self.nodes, self.titles, self.frame_titles, self.tags) for one in found.values()]
+
+
+def count_covered(found: Arrangement) -> int:
+    """Return how many squares of the grid a task, a device, a bar or a tag covers, each counted once."""
+    wide, high = found.size
+    rows: dict[int, bytearray] = {}
+    for box in (*found.frames.values(), *found.devices.values(), *found.nodes.values(), *found.tags.values()):
+        left, right = max(box.left, 0), min(box.right, wide)
+        for y in range(max(box.top, 0), min(box.bottom, high)):
+            rows.setdefault(y, bytearray(wide))[left:right] = b"\1" * max(right - left, 0)
+    return sum(row.count(1) for row in rows.values())

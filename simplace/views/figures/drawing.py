@@ -28,7 +28,7 @@ from viz.style import STYLES, Style, style_called
 from viz.svg import described
 
 _TRIED, _EACH = 10, 10  # numbers of boxes that are tried for a page; of so few, each is
-_EMPTIEST, _FEWER = 0.35, 2  # of a page: where more is empty, half as many boxes at least may fill it better
+_EMPTIEST, _FEWER = 0.34, 2  # of a page: where more is empty, half as many boxes at least may fill it better
 KINDS = ("svg", "png", "pdf", "dot")
 
 
