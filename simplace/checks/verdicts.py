@@ -12,12 +12,14 @@ from simplace.checks.requirements import Requirement, Violation
 from simplace.compare.compare_placements import Difference
 from simplace.compare.compare_transfers import CopyDifference
 from simplace.devices.device_set import DeviceSet
-from simplace.explain.finding import Level
+from simplace.explain.failures import format_failure
+from simplace.explain.finding import Failure, Level
 from simplace.program.program import EAGER_OPS
 from simplace.result import Placed, Result
 
 AGREES = "agrees with TensorFlow"
 SHOWN = "shows all that TensorFlow placed"
+RUNS = "runs where it is placed"
 
 
 @dataclass(frozen=True, slots=True)
@@ -111,6 +113,14 @@ def of_agreement(result: Result) -> tuple[Verdict, ...]:
         *asked,
         *_judge_coverage(result),
         *(Verdict(each.name, AGREES, (), each.why, each.source) for each in result.unreached),
+    )
+
+
+def of_predictions(failures: Iterable[Failure]) -> tuple[Verdict, ...]:
+    """Return a skipped verdict on each failure that is predicted: simplace runs nothing on a GPU."""
+    return tuple(
+        Verdict(each.program, RUNS, (), f"predicted to fail ({each.rule}): {format_failure(each)}", each.source)
+        for each in failures
     )
 
 

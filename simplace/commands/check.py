@@ -31,7 +31,8 @@ def add(commands: Any) -> None:
 
 def _run_check(options: argparse.Namespace) -> int:
     from simplace import api
-    from simplace.checks.verdicts import list_not_compared, of_agreement, of_failure
+    from simplace.checks.verdicts import list_not_compared, of_agreement, of_failure, of_predictions
+    from simplace.exports.failure_report import list_predicted
     from simplace.views.text import eager_tables, summary, tables
     from viz import to_text
     from viz.names import visible
@@ -61,7 +62,8 @@ def _run_check(options: argparse.Namespace) -> int:
         output.print_text(summary.coverage_line(result))
     verdicts = (*of_failure(result), *of_agreement(result), *demanded)
     unseen = list_not_compared(verdicts)
-    judging.write_reports(options, verdicts, [*unseen, *judging.find_problems(options, result)])
+    reported = (*verdicts, *(of_predictions(list_predicted(result)) if options.junit else ()))
+    judging.write_reports(options, reported, [*unseen, *judging.find_problems(options, result)])
     if result.failure:
         return output.report_error(result.failure)
     if unseen and options.complete:

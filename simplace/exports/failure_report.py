@@ -13,8 +13,12 @@ from simplace.result import Result
 
 def report_failures(result: Result) -> list[dict[str, Any]]:
     """Return what is placed and then fails, with TensorFlow's words and what to write instead."""
-    found = [*predict_failures(result), *find_out_of_memory(placed.placement for placed in result)]
-    return [_report_failure(failure) for failure in found]
+    return [_report_failure(failure) for failure in list_predicted(result)]
+
+
+def list_predicted(result: Result) -> list[Failure]:
+    """List the failures of a result, then the steps that will not fit in the memory of logical GPUs."""
+    return [*predict_failures(result), *find_out_of_memory(placed.placement for placed in result)]
 
 
 def _report_failure(failure: Failure) -> dict[str, Any]:

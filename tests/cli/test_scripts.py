@@ -9,6 +9,7 @@ import sys
 from pathlib import Path
 from textwrap import dedent
 from types import SimpleNamespace
+from xml.etree import ElementTree
 
 import pytest
 
@@ -205,6 +206,25 @@ def test_a_check_says_what_it_did_not_see(run):
     complete = run(FUNCTION + "step(tf.ones([2, 2]))\n", "check", "", "--complete")
     assert complete.returncode == 1
     assert "not complete: never: not called" in complete.out
+
+
+def test_a_predicted_failure_is_a_skipped_case_of_a_check(run):
+    program = """
+        import tensorflow as tf
+
+        @tf.function(jit_compile=True)
+        def shout(x):
+            return tf.strings.length(tf.strings.as_string(x))
+
+        try:
+            shout(tf.ones([2]))
+        except tf.errors.InvalidArgumentError:
+            print("no")
+    """
+    done = run(dedent(program), "check", "", "--junit", "report.xml", "--devices", "cpu:1,gpu:1")
+    assert done.returncode == 0
+    case, _ = ElementTree.parse("report.xml").findall(".//testcase[@name='runs where it is placed']/skipped")
+    assert case.get("message").startswith("predicted to fail (not-compilable): XLA has no kernel for AsString")
 
 
 def test_one_function_of_a_script(run):
