@@ -97,6 +97,15 @@ RETRACED = """\
     def large(x):
         return x, inner(tf.ones([2]))
     for i in range(60): large(tf.ones([i]))
+    print("the end")
+"""
+GROWING = """\
+    with tf.Graph().as_default():
+        y = sum([tf.ones([2])] * 500)
+        session = tf.compat.v1.Session()
+        for _ in range(60):
+            y = y + 1.0
+            session.run(y)
 """
 EAGERLY = """\
     import tensorflow as tf
@@ -183,7 +192,7 @@ def test_what_ended_a_run_is_in_its_last_line(run: Run) -> None:
                 break
     raised = run(ONE_LEFT + "    raise KeyError\n")
     left = run(ONE_LEFT + "    import sys; sys.exit(3)\n")
-    retraced = run(ONE_LEFT + RETRACED)
+    growing = run(ONE_LEFT + GROWING)
     lines = [agreement_line(replace(each, tensorflow="X")) for each in (late, raised, left)]
     rest = "test_step (model.py:5) was not reached"
     assert lines == [
@@ -191,9 +200,22 @@ def test_what_ended_a_run_is_in_its_last_line(run: Run) -> None:
         f"agrees with TensorFlow X: 5/5 nodes, until the program stopped with an exception; {rest}",
         f"agrees with TensorFlow X: 5/5 nodes, until the program exited with an error; {rest}",
     ]
-    assert agreement_line(retraced).endswith(f" nodes, until simplace stopped the program; {rest}")
-    said = "The program was stopped at model.py:13: large was placed 50 times, each time with another signature"
-    assert retraced.remarks[0].startswith(said)
+    assert agreement_line(growing).endswith(f" nodes, until simplace stopped the program; {rest}")
+    said = "The program was stopped at model.py:14: Session.run was placed 50 times, each time with another graph"
+    assert growing.remarks[0].startswith(said)
+
+
+def test_a_large_function_is_traced_again_and_again_to_the_end(run: Run, capfd: pytest.CaptureFixture[str]) -> None:
+    found = run(ONE_LEFT + RETRACED)
+    assert (found.ending, sum(placed.name.startswith("large") for placed in found)) == ("", 50)
+    assert capfd.readouterr().out == "the end\n"
+    said = (
+        "large was placed 60 times, each time with another signature or other devices; the last 10 are not shown "
+        "(--calls all shows every one)."
+    )
+    assert said in found.remarks
+    assert found.coverage is not None
+    assert found.coverage.missing
 
 
 def test_one_function_alone_says_nothing_of_others(run: Run) -> None:

@@ -39,6 +39,7 @@ class CallLimit:
         self._skipped: Counter[str] = Counter()
         self._traces: Counter[tuple[str, Hashable]] = Counter()
         self._nodes: Counter[tuple[str, Hashable]] = Counter()
+        self._unshown: Counter[tuple[str, Hashable]] = Counter()
         self._iterators: dict[str, set[Hashable]] = {}
         self.has_stopped = False
         signal.signal(_STOP, self._stop_here)
@@ -56,18 +57,28 @@ class CallLimit:
         more = f" and {len(names) - 1} more" if len(names) > 1 else ""
         return f"only some calls of {names[0]}{more} were computed, which --calls all changes"
 
-    def is_new(self, name: str, owner: Hashable, nodes: int) -> None:
-        """Count a placement of `name`; stop a program that has too much of it placed again, unless all count.
+    def shows(self, name: str, owner: Hashable, nodes: int) -> bool:
+        """Count a placement of `name`, and return whether it is shown, as all are but those of what has very many.
 
         Others of the same name have another `owner`, and count for themselves.
         """
+        is_shown = self._count(name, owner, nodes)
+        self._unshown[name, owner] += not is_shown
+        return is_shown
+
+    def keeps_graph(self, name: str, owner: Hashable, nodes: int) -> None:
+        """Count a placement of a session; stop a program whose graph grows again and again, unless all count."""
+        if not self._count(name, owner, nodes):
+            times = f"{self._traces[name, owner] - 1:,} times, each time with another graph"
+            self._stop(f"{name} was placed {times} (--calls all goes on)")
+
+    def _count(self, name: str, owner: Hashable, nodes: int) -> bool:
+        """Return whether there are not too many placements of `name` by now, and of too many nodes."""
         function = name, owner
         self._traces[function] += 1
         self._nodes[function] += nodes
         is_much = self._traces[function] > self._most_traces and self._nodes[function] > _MOST_NODES
-        if self._most >= 0 and is_much:
-            times = f"{self._traces[function] - 1:,} times, each time with another signature or other devices"
-            self._stop(f"{name} was placed {times} (--calls all goes on)")
+        return self._most < 0 or not is_much
 
     def allows(self, name: str, signature: Hashable, iterator: Hashable = None) -> bool:
         """Return whether a call of `name` is to be computed; otherwise it returns its latest values.
@@ -89,7 +100,7 @@ class CallLimit:
         return True
 
     def report(self) -> None:
-        """Write a remark on how many calls were not computed."""
+        """Write remarks on how many calls were not computed, and how many placements are not shown."""
         for name, times in self._skipped.items():
             if name not in self._iterators:
                 computed = sum(count for (each, _), count in self._computed.items() if each == name) - times
@@ -98,6 +109,12 @@ class CallLimit:
                     f"{name} was computed {often}; {times} later {later} returned the latest values "
                     "(--calls all computes every one)."
                 )
+
+        for (name, owner), times in self._unshown.items():
+            if times:
+                again = f"{self._traces[name, owner]:,} times, each time with another signature or other devices"
+                which = "the last is" if times == 1 else f"the last {times:,} are"
+                self._recorder.remark(f"{name} was placed {again}; {which} not shown (--calls all shows every one).")
 
     def _end_input(self, name: str) -> None:
         self._recorder.remark(

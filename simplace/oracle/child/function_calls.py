@@ -263,8 +263,8 @@ class FunctionCalls:
             self._recorder.event("placed again", function=kind.function, log=list_placed(placed))
         if is_new and (placed or attempt.is_refused):
             self._placed[kind.instance] = placed
-            self._record(kind, inputs, placed, attempt.error if attempt.is_refused else None, start)
-            self._limit.is_new(shown_name(kind.function), self._owners.find().number, len(placed))
+            if self._limit.shows(shown_name(kind.function), self._owners.find().number, len(placed)):
+                self._record(kind, inputs, placed, attempt.error if attempt.is_refused else None, start)
         return attempt
 
     def _computes_on_gpu(self, kind: _Kind) -> bool:
@@ -441,13 +441,14 @@ class FunctionCalls:
 
         Return the number of the program, None where it is left out.
         """
-        shown = shown_name(kind.function)
-        if self.is_left_out(shown):
+        shown, names = shown_name(kind.function), self._functions.reached(kind.function)
+        nodes = sum(len(self._functions.definition(each).node_def) for each in names)
+        if self.is_left_out(shown) or not self._limit.shows(shown, self._owners.find().number, nodes):
             return None
         self.devices.tell()
-        node, names = make_compiled_call(kind.function, shown), self._functions.reached(kind.function)
+        node = make_compiled_call(kind.function, shown)
         self._functions.write_notes(names)
-        number = self._recorder.program(
+        return self._recorder.program(
             self._functions.graph_of_call(node, names),
             program_kind="compiled",
             function=None,
@@ -458,9 +459,6 @@ class FunctionCalls:
             copy_error=copy_error,
             **self._describe_call(kind, inputs, error),
         )
-        nodes = sum(len(self._functions.definition(each).node_def) for each in names)
-        self._limit.is_new(shown, self._owners.find().number, nodes)
-        return number
 
     def _make_up(self, name: str, inputs: Sequence[Any], devices: dict[str, str]) -> list[Any]:
         results = [f"{arg.name}_RetVal" for arg in self._functions.definition(name).signature.output_arg]
