@@ -48,6 +48,14 @@ class Opened:
     def all(self, selector: str) -> list[Any]:
         return list(self.browser.find_elements("css selector", selector))
 
+    def wait_for(self, selector: str) -> list[Any]:
+        """Return the elements once there is one: what a `details` holds comes after its event "toggle", in a task."""
+        deadline = time.monotonic() + 60
+        while not (found := self.all(selector)):
+            assert time.monotonic() < deadline, f"nothing is {selector}"
+            time.sleep(0.02)
+        return found
+
     def press(self, *keys: str) -> None:
         """Press keys where the focus is."""
         self.browser.switch_to.active_element.send_keys(*keys)

@@ -287,7 +287,7 @@ def test_decisions_alike_on_three_devices_are_one_entry_that_opens_to_each(opene
         "64 B RQ 4 copies, 1 for each of GPU:0 … GPU:3: It requested /gpu:0 and got GPU:0. And 3 alike."
     )
     all_of_them.click()
-    each = [summary.text.replace("\n", " ") for summary in page.all(".cause .cause summary")]
+    each = [summary.text.replace("\n", " ") for summary in page.wait_for(".cause .cause summary")]
     assert each == [f"16 B RQ 1 copy: It requested /gpu:{i} and got GPU:{i}." for i in range(4)]
 
 
