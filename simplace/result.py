@@ -16,11 +16,12 @@ from simplace.partition.copies import Communication, find_communication
 from simplace.partition.rewrite_graph import rewrite_placed_graph
 from simplace.partition.rewritten_graph import Rewritten
 from simplace.partition.run_copies import RunCopies, copies_of_runs, merge_copies
-from simplace.partition.run_graph import choose_run, find_needed
+from simplace.partition.run_graph import choose_run
 from simplace.partition.traffic import Traffic
 from simplace.partition.transfers import Copy, CopyColumns, between_devices
 from simplace.placement.placement import Placement
 from simplace.placement.xla_compiler import Cluster, find_clusters
+from simplace.program.needed_nodes import find_needed
 from simplace.program.program import EAGER_OPS, FIRST_CALL
 
 if TYPE_CHECKING:
@@ -96,7 +97,7 @@ class Placed:
         ops, placed = self.placement.graph.ops, self.placement.placed
         compiled = (op.op for cluster in self.clusters for op in cluster.ops)
         step, nodes = choose_run(placed), self.placement.decisions.keys()
-        run = nodes if step is None else nodes & find_needed(placed, step.run)
+        run = nodes if step is None else nodes & find_needed(placed.graph, step.run)
         return sum(op not in DATAFLOW_ONLY for op in (*(ops[node] for node in run), *compiled))
 
     @cached_property

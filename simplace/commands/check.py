@@ -50,8 +50,9 @@ def _run_check(options: argparse.Namespace) -> int:
             terminal.find_width(sys.stdout),
         )
         output.print_text(f"eager ops\n{table}\n")
-    if predicted := summary.failure_lines(result, terminal.find_width(sys.stdout)):
-        output.print_text(f"{predicted}\n")
+    predicted = list_predicted(result)
+    if predicted:
+        output.print_text(f"{summary.failure_lines(predicted, terminal.find_width(sys.stdout))}\n")
     demanded = judging.judge_result(result, requirements, sys.stdout)
     for note in summary.note_lines(result, terminal.find_width(sys.stdout)):
         output.print_text(note)
@@ -62,7 +63,7 @@ def _run_check(options: argparse.Namespace) -> int:
         output.print_text(summary.coverage_line(result))
     verdicts = (*of_failure(result), *of_agreement(result), *demanded)
     unseen = list_not_compared(verdicts)
-    reported = (*verdicts, *(of_predictions(list_predicted(result)) if options.junit else ()))
+    reported = (*verdicts, *of_predictions(predicted))
     judging.write_reports(options, reported, [*unseen, *judging.find_problems(options, result)])
     if result.failure:
         return output.report_error(result.failure)

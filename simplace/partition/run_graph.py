@@ -8,12 +8,12 @@ from __future__ import annotations
 from dataclasses import replace
 
 from simplace.errors import NodeNotFoundError, join_choices
-from simplace.graph.algorithm import reverse_reachable
 from simplace.graph.node_def import ShapeAttr
 from simplace.partition.graph_partition import PartitionedGraph, partition_rewritten
 from simplace.partition.rewrite_graph import before_pruning, rewrite_placed_graph
 from simplace.partition.session_subgraph import rewrite_for_run
 from simplace.partition.shapes import TensorSizes
+from simplace.program.needed_nodes import find_needed
 from simplace.program.placed_graph import PlacedGraph
 from simplace.program.program import ObservedRun, SessionRun
 from simplace.program.run_ends import feed_rewrite
@@ -27,7 +27,7 @@ def choose_run(placed: PlacedGraph) -> ObservedRun | None:
     ids, program = placed.graph.ids, placed.program
     runs = program.runs if program.pruned_to is None else ()
     known = [one for one in runs if ids.keys() >= set(_list_names(one.run))]
-    return max(known, key=lambda one: len(find_needed(placed, one.run)), default=None)
+    return max(known, key=lambda one: len(find_needed(placed.graph, one.run)), default=None)
 
 
 def find_run(placed: PlacedGraph, name: str) -> ObservedRun:
@@ -83,13 +83,3 @@ def _with_shapes(placed: PlacedGraph, run: SessionRun) -> PlacedGraph:
 def _list_names(run: SessionRun) -> list[str]:
     tensors = [*run.feeds, *run.fetches, *run.targets, *(end for pair in run.connections for end in pair)]
     return [tensor.partition(":")[0] for tensor in tensors]
-
-
-def find_needed(placed: PlacedGraph, run: SessionRun) -> set[int]:
-    """Return the nodes that a run needs, those behind what it feeds left out."""
-    graph, ids = placed.graph, placed.graph.ids
-    fed = {ids[feed.partition(":")[0]] for feed in run.feeds}
-    wanted = [ids[name.partition(":")[0]] for name in (*run.fetches, *run.targets)]
-    return reverse_reachable(
-        wanted, lambda node: [] if node in fed else (graph.edge_src[edge] for edge in graph.in_edges[node])
-    )

@@ -7,7 +7,7 @@ results still happens, and that each result comes.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Set
+from collections.abc import Iterator, Set
 
 from simplace.graph.algorithm import reverse_reachable
 from simplace.graph.node_def import FunctionDef
@@ -15,6 +15,7 @@ from simplace.graph.op_kinds import IMPLEMENTS, MERGES, SWITCHES, is_retval
 from simplace.kernels.registry import KernelTable
 from simplace.placement.implementation_selector import LEAST_NODES
 from simplace.placement.placement import Placement
+from simplace.program.needed_nodes import find_needed
 
 _SINK = 1
 _NO_INLINE = "_noinline"
@@ -50,7 +51,7 @@ def inlines_call(placement: Placement, node: int, function: FunctionDef) -> bool
 
 def _is_run(placement: Placement, node: int) -> bool:
     """Return whether some run of a session needs a node."""
-    return any(_needs(placement, ends, node) for ends in _list_ends(placement))
+    return any(node in find_needed(placement.graph, one.run) for one in placement.program.runs)
 
 
 def _is_taken(placement: Placement, node: int) -> bool:
@@ -81,20 +82,3 @@ def _reach_back(function: FunctionDef, ends: Set[str], stops: Set[str] = frozens
 
 def _name_nodes(tensors: tuple[str, ...]) -> Iterator[str]:
     return (each.removeprefix("^").partition(":")[0] for each in tensors)
-
-
-def _list_ends(placement: Placement) -> Iterator[tuple[set[int], set[int]]]:
-    """Yield the nodes that each run of a session fetches or runs, and those that it feeds."""
-    ids: Mapping[str, int] = placement.graph.ids
-    for one in placement.program.runs:
-        wanted = {ids[name] for name in _name_nodes((*one.run.fetches, *one.run.targets)) if name in ids}
-        yield wanted, {ids[name] for name in _name_nodes(one.run.feeds) if name in ids}
-
-
-def _needs(placement: Placement, ends: tuple[set[int], set[int]], node: int) -> bool:
-    """Return whether the nodes that are wanted depend on a node, but by those that are fed."""
-    graph, (wanted, fed) = placement.graph, ends
-    found = reverse_reachable(
-        wanted, lambda each: () if each in fed else [graph.edge_src[edge] for edge in graph.in_edges[each]]
-    )
-    return node in found

@@ -9,6 +9,7 @@ import pytest
 from simplace.api import Placements, Settings, place
 from simplace.doctor.advice import advise_on_finding
 from simplace.explain.finding import Failure
+from simplace.exports.failure_report import list_predicted
 from simplace.machine.machine import Machine
 from simplace.views.text import summary
 
@@ -92,7 +93,7 @@ def test_a_call_that_is_foretold_to_fail(rest: str, found: tuple[str, str | None
     result = _place(tmp_path / "model.py", CALLS + rest)
     assert _list_levels(result) == [found]
     verb = "raises" if found[0] == "note" else "fails"
-    assert summary.failure_lines(result).startswith(f"{verb} when run: XLA compiles f for GPU:0")
+    assert summary.failure_lines(list_predicted(result)).startswith(f"{verb} when run: XLA compiles f for GPU:0")
 
 
 XLA_ERRORS = """\

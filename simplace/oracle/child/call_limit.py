@@ -66,7 +66,7 @@ class CallLimit:
         self._unshown[name, owner] += not is_shown
         return is_shown
 
-    def keeps_graph(self, name: str, owner: Hashable, nodes: int) -> None:
+    def count_graph(self, name: str, owner: Hashable, nodes: int) -> None:
         """Count a placement of a session; stop a program whose graph grows again and again, unless all count."""
         if not self._count(name, owner, nodes):
             times = f"{self._traces[name, owner] - 1:,} times, each time with another graph"

@@ -360,7 +360,7 @@ class SessionRuns:
         session._simplace_homes.update((line.node.name, line.node.device) for line in placed)
         if placed or refusal is not None:
             self._record(session, placed, refusal, pruned_to)
-            self._limit.keeps_graph(_NAME, session._simplace_definition, len(placed))
+            self._limit.count_graph(_NAME, session._simplace_definition, len(placed))
 
     def _record(self, session: Any, placed: list[PlacementLine], error: Any, pruned_to: Run | None) -> None:
         graph = session.graph.as_graph_def()

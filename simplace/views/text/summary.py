@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Collection, Iterator, Sequence
+from collections.abc import Collection, Iterable, Iterator, Sequence
 from typing import TYPE_CHECKING
 
 from simplace.explain.placement_findings import find_in_placement
@@ -22,6 +22,7 @@ from viz.names import visible
 if TYPE_CHECKING:
     from simplace.compare.compare_placements import Agreement
     from simplace.compare.compare_transfers import CopyDifference
+    from simplace.explain.finding import Failure
 
 _DETAILED = 4  # programs shown in full; of more, the largest
 KINDS = {
@@ -219,16 +220,13 @@ def coverage_line(result: Result) -> str:
     return visible(f"accounts for {found.accounted:,} of {found.total:,} lines of TensorFlow's log{rest}{more}")
 
 
-def failure_lines(result: Result, width: int | None = None) -> str:
+def failure_lines(predicted: Iterable[Failure], width: int | None = None) -> str:
     """Return a line for each failure that is predicted, "" where there is none."""
-    from simplace.analysis.memory_failures import find_out_of_memory
-    from simplace.doctor.failures import predict_failures
     from simplace.explain.failures import format_failure
     from simplace.explain.finding import cite_page
 
-    found = [*predict_failures(result), *find_out_of_memory(placed.placement for placed in result)]
     lines = []
-    for one in found:
+    for one in predicted:
         verb = "fails" if one.caught_at is None else "raises"
         lines.append(wrap_line(cite_page(f"{verb} when run: {format_failure(one)}", one), width))
     return "\n".join(lines)
