@@ -6,7 +6,7 @@ from dataclasses import replace
 
 import pytest
 
-from simplace.devices.device_set import local_devices, seen_from_the_first
+from simplace.devices.device_set import DeviceSet, local_devices, seen_from_the_first
 from simplace.kernels.registry import KernelTable
 from simplace.pipeline import place_program
 from simplace.placement.captured_function import find_captured
@@ -88,33 +88,30 @@ def test_a_call_that_grappler_inlines_keeps_effects_and_results(body, attrs, mor
         assert [each.caller.is_inlined for each in find_called(placed(other))] == [False]
 
 
-def test_a_captured_variant_is_on_the_device_of_the_op() -> None:
-    keep = function("keep(x: float, w: variant) -> y: float", "i = Identity(x) {T=float}", {"y": "i:output:0"})
+def place_arguments(captured: str, device: str, devices: DeviceSet) -> tuple[str, ...]:
+    """Return where the arguments are of what a map on a device calls: an element, and a captured tensor of a type."""
+    signature = f"keep(x: float, w: {captured}) -> y: float"
+    keep = function(signature, "i = Identity(x) {T=float}", {"y": "i:output:0"})
     walk = function(
-        "walk(d: variant, w: variant) -> y: variant",
-        "m = MapDataset(d, w) @/device:CPU:1 {f=fn('keep'), Targuments=(variant,), output_types=(float,), "
+        f"walk(d: variant, w: {captured}) -> y: variant",
+        f"m = MapDataset(d, w) @{device} {{f=fn('keep'), Targuments=({captured},), output_types=(float,), "
         "output_shapes=(shape,)}",
         {"y": "m:handle:0"},
     )
-    program = call_program(walk, keep, devices=(CPU0, CPU0))
-    (called,) = find_captured(place_program(program, local_devices([("CPU", 2)]), TABLE))
+    program = call_program(walk, keep, devices=(devices.host.name,) * 2)
+    (called,) = find_captured(place_program(program, devices, TABLE))
+    return called.arg_devices
+
+
+def test_a_captured_variant_is_on_the_device_of_the_op() -> None:
     cpu1 = CPU0.replace("CPU:0", "CPU:1")
-    assert called.arg_devices == (cpu1, cpu1)
+    assert place_arguments("variant", "/device:CPU:1", local_devices([("CPU", 2)])) == (cpu1, cpu1)
 
 
 def test_a_captured_string_is_in_the_memory_of_the_task_that_walks() -> None:
-    keep = function("keep(x: float, w: string) -> y: float", "i = Identity(x) {T=float}", {"y": "i:output:0"})
-    walk = function(
-        "walk(d: variant, w: string) -> y: variant",
-        "m = MapDataset(d, w) @/job:worker/replica:0/task:1/device:GPU:0 {f=fn('keep'), Targuments=(string,), "
-        "output_types=(float,), output_shapes=(shape,)}",
-        {"y": "m:handle:0"},
-    )
-    names = [f"/job:worker/replica:0/task:{task}/device:{kind}:0" for task in (0, 1) for kind in ("CPU", "GPU")]
-    devices = seen_from_the_first(names)
-    first = devices.host.name
-    (called,) = find_captured(place_program(call_program(walk, keep, devices=(first, first)), devices, TABLE))
-    assert called.arg_devices == (first.replace("task:0", "task:1"),) * 2
+    first, second = (f"/job:worker/replica:0/task:{task}/device:" for task in (0, 1))
+    devices = seen_from_the_first([f"{task}{kind}:0" for task in (first, second) for kind in ("CPU", "GPU")])
+    assert place_arguments("string", f"{second}GPU:0", devices) == (f"{second}CPU:0",) * 2
 
 
 def test_a_call_becomes_one_of_what_stands_in_for_its_function() -> None:
