@@ -4,15 +4,17 @@ Nothing here looks at the graph that is measured. A step is a sum, so means are 
 steps; what takes many times the median is left out of a mean, for there a thread had lost its core. Of single hand-offs
 the lower quartile counts, since what disturbs one only makes it longer.
 
-A machine is not always equally fast, so times are taken as they would be at one pace. Fetching a node's data from
-memory takes equally long at every pace: bookkeeping that took 1.9 times as long, since another machine computed on the
-same core, had 1.1 times the extra of a node's first run.
+A machine is not always equally fast, so times are taken at one pace: of each probe the steps that ran at it count, and
+where these are few, the nearest ones, as they would be at that pace. Fetching a node's data from memory takes equally
+long at every pace: bookkeeping that took 1.9 times as long, since another machine computed on the same core, had 1.1
+times the extra of a node's first run.
 """
 
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from itertools import accumulate, islice, pairwise
+from math import log
 from statistics import fmean, median
 from typing import NamedTuple, Protocol
 
@@ -22,6 +24,7 @@ _DEAD_NODES = 50 * 12  # of the probe "dead"
 _SPUN = 8000  # nanoseconds: a thread that spins is faster than that, waking one is slower
 _LOST = 10  # times the median: bookkeeping does not take that long
 _ENOUGH = 50  # gaps of a kind in a step of the probe "shared": else its loops did not run at once
+_NEAR, _FEW = 0.12, 6  # the logarithm of a quotient of paces; steps of a probe
 _GROUPS, _IN_GROUP = 4, 30  # at most so many lengths of idleness, with at least so many hand-offs each
 
 
@@ -118,6 +121,7 @@ def derive_overheads(probes: Mapping[str, Sequence[ProbeStep]], pace: float = 0.
 
     `pace` is in nanoseconds, as that of the steps; 0 takes all times as they are.
     """
+    probes = {name: _choose_nearest(steps, pace) for name, steps in probes.items()}
     small, long = (_measure_small_nodes(probes[name], pace) for name in ("small", "small, long names"))
     a_byte = max(0.0, long.again - small.again) / (long.label - small.label)
     a_name = max(0.0, long.first - small.first) / (long.names - small.names)
@@ -153,6 +157,15 @@ def derive_overheads(probes: Mapping[str, Sequence[ProbeStep]], pace: float = 0.
         after_s=tuple((length / 1e9, more / 1e9) for length, more in _make_monotonic([*of_small, *chains])),
         parked_s=tuple((idle / 1e9, until / 1e9, cost / 1e9) for idle, until, cost in parked),
     )
+
+
+def _choose_nearest(steps: Sequence[ProbeStep], pace: float) -> Sequence[ProbeStep]:
+    """Return the steps near a pace, at least some of them; all where a pace is unknown."""
+    if not pace or not all(step.pace for step in steps):
+        return steps
+    nearest = sorted(steps, key=lambda step: abs(log(step.pace / pace)))
+    near = sum(abs(log(step.pace / pace)) <= _NEAR for step in nearest)
+    return nearest[: max(near, _FEW)]
 
 
 def _find_factor(step: ProbeStep, pace: float) -> float:

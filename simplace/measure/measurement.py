@@ -20,6 +20,11 @@ from simplace.oracle.scratch import scratch_folder
 from simplace.program.observation import EarlyEnd
 from simplace.program.program import Program
 
+_QUIET = 0.05  # of a step: where its threads waited longer than that for a core, something else disturbed it
+_STEADY = 0.15  # of a step: that, and how much slower or faster the machine was or became
+_LEAST = 5  # steps to keep, however disturbed
+_FAST = 10  # a machine is undisturbed in one of so many steps at least
+
 
 @dataclass(frozen=True, slots=True)
 class NodeRun:
@@ -63,10 +68,14 @@ class MeasuredStep:
         """Return the mean of the paces, 0 where there is none."""
         return fmean(self.paces) if self.paces else 0.0
 
-    @property
-    def disturbance(self) -> float:
-        """Return the sum, as shares of the step, of the delay and of the machine's change in speed meanwhile."""
-        return self.delay / self.span + (max(self.paces) / min(self.paces) - 1 if self.paces else 0.0)
+    def measure_disturbance(self, pace: float) -> float:
+        """Return the sum, as shares of the step, of the delay, of the machine's change in speed meanwhile, and of how
+        much slower the machine was than at an undisturbed `pace`; 0 where that is unknown.
+        """
+        delayed = self.delay / self.span
+        if not self.paces or not pace:
+            return delayed
+        return delayed + max(self.paces) / min(self.paces) - 1 + max(0.0, self.pace / pace - 1)
 
     @property
     def span(self) -> int:
@@ -111,7 +120,8 @@ class Measurement:
     """Record of the traced steps of one thread setting.
 
     `held` are as many again and one more, run later in the same session while the executor's moving averages hold
-    still: the same ops are expensive in all of them. Tracing these takes longer, so only their order counts.
+    still: the same ops are expensive in all of them. Tracing these takes longer, so only their order counts. `pace` is
+    that of the machine while nothing disturbs it, 0 where that was not measured.
     """
 
     tensorflow: str
@@ -119,24 +129,30 @@ class Measurement:
     intra_op: int
     steps: tuple[MeasuredStep, ...]
     held: tuple[MeasuredStep, ...]
+    pace: float = 0.0
+
+    @cached_property
+    def quiet_steps(self) -> tuple[MeasuredStep, ...]:
+        """Return the steps that nothing disturbed, or the least disturbed ones where there are few of those."""
+        rated = sorted(((step.measure_disturbance(self.pace), i) for i, step in enumerate(self.steps)))
+        quiet = sorted(i for rate, i in rated if rate <= _STEADY and self.steps[i].delay <= _QUIET * self.steps[i].span)
+        chosen = quiet if len(quiet) >= _LEAST else [i for _, i in rated[:_LEAST]]
+        return tuple(self.steps[i] for i in chosen)
 
     @property
     def seconds(self) -> dict[str, float]:
-        """Map each node to the median of its times over the steps."""
-        names = sorted({run.name for step in self.steps for run in step.runs})
-        return {name: median(s.seconds[name] for s in self.steps if name in s.seconds) for name in names}
+        """Map each node to the median of its times over the quiet steps."""
+        return _take_medians([step.seconds for step in self.quiet_steps])
 
     @cached_property
     def kernels(self) -> dict[str, float]:
-        """Map each node to the median of its kernel's times over the steps, in seconds."""
-        found = [step.kernel_seconds for step in self.steps]
-        names = sorted({name for one in found for name in one})
-        return {name: median(one[name] for one in found if name in one) for name in names}
+        """Map each node to the median of its kernel's times over the quiet steps, in seconds."""
+        return _take_medians([step.kernel_seconds for step in self.quiet_steps])
 
     @property
     def gap(self) -> float:
         """Return the median time between two nodes, in seconds; 0 for several threads, where it says nothing."""
-        return median(step.gap for step in self.steps) if self.inter_op == 1 else 0.0
+        return median(step.gap for step in self.quiet_steps) if self.inter_op == 1 else 0.0
 
 
 @dataclass(frozen=True)
@@ -146,7 +162,7 @@ class Measured:
     `program` is the target's own graph for a file without placeholders, else that graph with constants and variables in
     the place of its inputs; `remarks` describe these. `targets` are the nodes that a step is run for: a session prunes
     what they do not need. `probes` are the steps of the small graphs that `calibration.derive_overheads` reads, by
-    name, {} where they were not asked for. `pace` is the median of the steps' paces, 0 where there is none.
+    name, {} where they were not asked for.
     """
 
     program: Program
@@ -154,7 +170,11 @@ class Measured:
     targets: tuple[str, ...] = ()
     remarks: tuple[str, ...] = ()
     probes: Mapping[str, tuple[MeasuredStep, ...]] = field(default_factory=dict)
-    pace: float = 0.0
+
+    @property
+    def pace(self) -> float:
+        """Return the pace of the machine while nothing disturbs it, 0 where that was not measured."""
+        return self.settings[0].pace
 
 
 @dataclass(frozen=True, slots=True)
@@ -212,20 +232,23 @@ def measure_target(target: str | Path, options: MeasureOptions, kind: type[M]) -
         program = Program(
             values["name"], "graph", graph_def.parse_graph_def(graph.read_bytes(), is_ours=True), soft_placement=True
         )
+    traced = [tuple(_read_step(step) for step in own["steps"]) for own in values["settings"]]
+    paces = sorted(step.pace for steps in traced for step in steps if step.paces)
+    pace = paces[len(paces) // _FAST] if paces else 0.0
     found = tuple(
         Measurement(
-            values["tensorflow"],
-            inter_op,
-            intra_op,
-            tuple(_read_step(step) for step in own["steps"]),
-            tuple(_read_step(step) for step in own["held"]),
+            values["tensorflow"], inter_op, intra_op, steps, tuple(_read_step(step) for step in own["held"]), pace
         )
-        for (inter_op, intra_op), own in zip(options.settings, values["settings"], strict=True)
+        for (inter_op, intra_op), steps, own in zip(options.settings, traced, values["settings"], strict=True)
     )
-    paces = [step.pace for setting in found for step in setting.steps if step.paces]
-    pace = median(paces) if paces else 0.0
     seen = {name: tuple(_read_step(step) for step in own) for name, own in values["probes"].items()}
-    return kind(program, found, tuple(values["targets"]), tuple(values["remarks"]), seen, pace)
+    return kind(program, found, tuple(values["targets"]), tuple(values["remarks"]), seen)
+
+
+def _take_medians(found: Sequence[Mapping[str, float]]) -> dict[str, float]:
+    """Return the median of each name's times, over those that have it."""
+    names = sorted({name for one in found for name in one})
+    return {name: median(one[name] for one in found if name in one) for name in names}
 
 
 def _parse_measurable(target: str) -> Target:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from statistics import fmean, median
 
@@ -22,9 +21,7 @@ from simplace.measure.observed_order import list_traced_nodes, order_edges_as_ob
 from simplace.partition.graph_partition import PartitionedGraph, partition_graph
 from simplace.pipeline import place_program
 
-_QUIET = 0.05  # of a step: where its threads waited longer than that for a core, something else disturbed it
-_STEADY = 0.15  # of a step: that, and how much slower or faster the machine became between just before and just after
-_LEAST = 5  # steps to keep, however disturbed
+_LEAST = 5  # untraced steps, however many are slower
 
 
 @dataclass(frozen=True, slots=True)
@@ -62,7 +59,7 @@ def check_schedule(measured: Measured, *, cores: int = 2) -> tuple[StepAgreement
     from its steps on one thread.
     """
     fixed, graph = fixed_times(measured), graph_that_ran(measured)
-    return tuple(_compare_setting(graph, own, fixed, measured.pace, cores) for own in measured.settings)
+    return tuple(_compare_setting(graph, own, fixed, cores) for own in measured.settings)
 
 
 def graph_that_ran(measured: Measured) -> PartitionedGraph:
@@ -94,24 +91,20 @@ def _adapt_to_step(fixed: Overheads, step: MeasuredStep, pace: float) -> Overhea
     return replace(own, shared_s=more / 1e9, contention=contention)
 
 
-def _compare_setting(
-    graph: PartitionedGraph,
-    measured: Measurement,
-    fixed: Overheads,
-    pace: float,
-    cores: int,
-) -> StepAgreement:
-    """Compare a setting; `pace` is what the fixed times hold for, and each step has its own."""
+def _compare_setting(graph: PartitionedGraph, measured: Measurement, fixed: Overheads, cores: int) -> StepAgreement:
+    """Compare a setting; `fixed` holds for its pace, and each step has its own."""
     first, *held = measured.held
     found = order_edges_as_observed(graph, measured, first)
-    steps, runs = measured.steps, []
-    for step in steps:
-        own = _adapt_to_step(fixed, step, pace)
-        runs.append(simulate_measured_step(found, measured, step, own, cores))
-    kept = _choose_quiet_steps(steps)
-    lengths = [_measure_length(runs[i]) for i in kept]
-    spans = [steps[i].span for i in kept]
+    steps = measured.quiet_steps
+    lengths = [
+        _measure_length(
+            simulate_measured_step(found, measured, step, _adapt_to_step(fixed, step, measured.pace), cores)
+        )
+        for step in steps
+    ]
+    spans = [step.span for step in steps]
     ratios = sorted(length / span for length, span in zip(lengths, spans, strict=True))
+    untraced = sorted(step.untraced for step in measured.steps)
     return StepAgreement(
         measured.inter_op,
         measured.intra_op,
@@ -120,22 +113,16 @@ def _compare_setting(
         median(ratios),
         ratios[len(ratios) // 4],
         ratios[-1 - len(ratios) // 4],
-        len(kept),
-        len(runs),
+        len(steps),
+        len(measured.steps),
         len(held),
         sum(
             list_traced_nodes(simulate_measured_step(found, measured, step, fixed, cores), step) == step.order
             for step in held
         ),
-        median(steps[i].delay / steps[i].span for i in kept),
-        median(sorted(step.untraced for step in steps)[: max(_LEAST, len(steps) // 4)]),
+        median(step.delay / step.span for step in steps),
+        median(untraced[: max(_LEAST, len(untraced) // 4)]),
     )
-
-
-def _choose_quiet_steps(steps: Sequence[MeasuredStep]) -> list[int]:
-    """Return the indices of the undisturbed steps, or of the least disturbed ones where there are few."""
-    quiet = [i for i, one in enumerate(steps) if one.delay <= _QUIET * one.span and one.disturbance <= _STEADY]
-    return quiet if len(quiet) >= _LEAST else sorted(range(len(steps)), key=lambda i: steps[i].disturbance)[:_LEAST]
 
 
 def _measure_length(run: Execution) -> int:

@@ -158,6 +158,25 @@ def test_fetching_data_from_memory_takes_as_long_at_every_pace() -> None:
     assert [getattr(slower, name) for name in own] == pytest.approx([getattr(found.slower(slow), name) for name in own])
 
 
+def test_of_each_probe_the_steps_near_the_pace_count() -> None:
+    rest = {
+        "shared": [two_loops(300, 80, 60)],
+        "alive": [row("switch", 13, 100, 900)],
+        "dead": [row("switch", 13, 100, 900)],
+        "wide": [wide(700, 200, 100)],
+        "after 64": [row("product", 24, 6000, 700)],
+        "beside 96": [beside(15_000, 25_000)],
+    }
+    slow, quick = looped(900, 900, 0), looped(300, 600, 0)
+    probes: dict[str, list[Step]] = {name: [Step(runs[0], 290.0)] for name, runs in rest.items()}
+    probes["small"] = [*[Step(slow, 550.0)] * 20, *[Step(quick, 300.0)] * 6]
+    probes["small, long names"] = [Step(named(quick, byte=0, name=0), 300.0)]
+    assert derive_overheads(probes, 300.0).op_s == pytest.approx(300e-9)
+    assert derive_overheads(probes, 550.0).op_s == pytest.approx(900e-9)
+    probes["small"] = [*[Step(slow, 550.0)] * 20, *[Step(quick, 300.0)] * 2]
+    assert derive_overheads(probes, 300.0).op_s == pytest.approx(900e-9 * 300 / 550)  # two are too few to tell
+
+
 def test_what_takes_many_times_the_median_is_left_out() -> None:
     disturbed = looped(300, 600, 150)
     late = [Run(run.name, run.start + 10**6, run.end + 10**6) for run in disturbed[-5:]]
