@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 from simplace.executor.trace import Trace, Why
 
-CAUSES: tuple[Why, ...] = ("dependency", "thread", "stream", "link", "member")
+CAUSES: tuple[Why, ...] = ("dependency", "thread", "launch", "stream", "link", "member")
 
 
 @dataclass(frozen=True, slots=True)
@@ -46,6 +46,6 @@ def sum_by_cause(all_waits: tuple[Wait, ...]) -> dict[Why, int]:
     """Sum waits up by cause, in nanoseconds.
 
     >>> sum_by_cause((Wait(1, {"thread": 5}), Wait(2, {"thread": 1, "link": 2})))
-    {'dependency': 0, 'thread': 6, 'stream': 0, 'link': 2, 'member': 0}
+    {'dependency': 0, 'thread': 6, 'launch': 0, 'stream': 0, 'link': 2, 'member': 0}
     """
     return {cause: sum(wait.by_cause.get(cause, 0) for wait in all_waits) for cause in CAUSES}

@@ -2,7 +2,8 @@
 
 Mirrors ExecutorState of tensorflow/core/common_runtime/executor.cc: cheap nodes run on the thread that made them
 ready, in FIFO order; of the expensive ones all but the last are dispatched; asynchronous ones hold no thread.
-One inter-op pool and one intra-op pool a process serve all its devices. On a GPU a thread only launches.
+One inter-op pool and one intra-op pool a process serve all its devices. On a GPU a thread only launches, and only one
+thread at a time.
 
 Order: events at one time run in the order of their scheduling; the idle worker that parked last wakes first.
 """
@@ -21,6 +22,7 @@ from simplace.executor.cores import Cores
 from simplace.executor.events import Events
 from simplace.executor.gpu_streams import Stream, Streams, start_on
 from simplace.executor.kernel_stats import CostAverages, can_be_expensive
+from simplace.executor.launch_turns import Asking, LaunchTurns
 from simplace.executor.propagator_state import Activation, Iteration, Propagator
 from simplace.executor.stalls import require_ended
 from simplace.executor.step_options import Threads
@@ -68,6 +70,7 @@ class _TensorFlowSimulation:
         self.random = Random(threads.seed)
         self.recorder = TraceRecorder(estimated, threads.intra_op_size, is_warm=threads.warm)
         self.streams = Streams(self.recorder)
+        self.turns = LaunchTurns()
         self.step = 0
         self.step_ends: list[int] = []
         devices = self.graph.placed.devices.by_name
@@ -217,7 +220,31 @@ class _TensorFlowSimulation:
         return True
 
     def _begin(self, worker: Worker, activation: Activation) -> bool:
-        """Start a node on a worker; return whether it takes time."""
+        """Start a node on a worker, or have it wait for its turn to launch; return whether it takes time."""
+        if self._launches(activation):
+            gpu = self.device[activation.node].name
+            if not self.turns.take(gpu, Asking(worker, activation)):
+                return True
+        return self._run(worker, activation)
+
+    def _launches(self, activation: Activation) -> bool:
+        return bool(self.device_ns[activation.node]) and not activation.is_dead
+
+    def _hand_on_turn(self, gpu: str, span: int) -> None:
+        """End the turn of a launch: who waits for it is next."""
+        following = self.turns.hand_on(gpu)
+        if following is None:
+            return
+        worker, activation = following
+
+        def start() -> None:
+            if not self._run(worker, activation, after=span):
+                self.work_on(worker)
+
+        self.events.at(self.events.now, start)
+
+    def _run(self, worker: Worker, activation: Activation, after: int = -1) -> bool:
+        """Run a node on a worker, which may have waited for the launch `after`; return whether it takes time."""
         node, now = activation.node, self.events.now
         runs = not activation.is_dead
         own, fetching = self._bookkeeping(node) if runs else (self.dead_ns, 0)
@@ -231,7 +258,7 @@ class _TensorFlowSimulation:
             self.types_ran.add(self.graph.nodes[node].op)
             work += share + (self.fork_ns if intra_op_workers else 0)
             self.averages.ran(node)
-        span = self._worker_span(worker, activation, self._span_kind(node, runs))
+        span = self._worker_span(worker, activation, self._span_kind(node, runs), after)
         outputs = self.recorder.outputs(node, activation.payloads, now, span) if runs else []
         if work == 0 and not intra_op_workers:
             self._finish(worker, activation, outputs, span)
@@ -289,11 +316,13 @@ class _TensorFlowSimulation:
             return "dead"
         return "launch" if self.device_ns[node] else "op"
 
-    def _worker_span(self, worker: Worker, activation: Activation, kind: SpanKind) -> int:
+    def _worker_span(self, worker: Worker, activation: Activation, kind: SpanKind, after: int) -> int:
         now, ready = self.events.now, activation.ready_at
         why: Why = "start" if activation.released_by < 0 else "dependency"
         cause = activation.released_by
-        if now > ready:
+        if after >= 0:
+            why, cause = "launch", after
+        elif now > ready:
             why = "thread"
             cause = worker.last_span if worker.last_time == now else cause
         return self.recorder.add(
@@ -307,6 +336,8 @@ class _TensorFlowSimulation:
         worker.last_span, worker.last_time = span, now
         if not activation.is_dead:
             worker.owed += self.after_ns[node] + self._sharing(worker, node)
+        if self._launches(activation):
+            self._hand_on_turn(self.device[node].name, span)
         if self.is_receive[node]:
             self._post_receive(activation, worker, span)
             return
@@ -315,7 +346,7 @@ class _TensorFlowSimulation:
             return
         if self.graph.nodes[node].role == "send":
             self._send(activation, worker, span)
-        elif self.device_ns[node] and not activation.is_dead:
+        elif self._launches(activation):
             self._enqueue_kernel(activation, span)
         self._node_done(activation, outputs, worker, span)
 

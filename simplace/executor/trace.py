@@ -8,7 +8,7 @@ from typing import Literal, NamedTuple, get_args
 
 TrackKind = Literal["worker", "intra", "compute", "h2d", "d2h", "d2d", "link", "collective"]
 SpanKind = Literal["op", "launch", "kernel", "shard", "copy", "dead", "collective"]
-Why = Literal["start", "dependency", "thread", "stream", "link", "member"]
+Why = Literal["start", "dependency", "thread", "launch", "stream", "link", "member"]
 
 _KINDS: tuple[TrackKind, ...] = get_args(TrackKind)
 
@@ -29,9 +29,10 @@ class Span(NamedTuple):
     """Record of what a track did from `start` to `end`, in nanoseconds.
 
     `node` is a node of the partitioned graph. `ready` is when its inputs were there, `why` what it waited for after
-    that ("dependency": for nothing, "member": for the other members of its collective), `cause` the number of the span
-    that ended the wait (-1: none). `step` counts from 0; `iteration` names the iterations of loops around it, outermost
-    first. A span of kind "dead" is the bookkeeping of a node on a branch that is not taken.
+    that ("dependency": for nothing, "launch": for its turn to launch on its GPU, "member": for the other members of its
+    collective), `cause` the number of the span that ended the wait (-1: none). `step` counts from 0; `iteration` names
+    the iterations of loops around it, outermost first. A span of kind "dead" is the bookkeeping of a node on a branch
+    that is not taken.
     """
 
     node: int

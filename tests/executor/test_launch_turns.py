@@ -1,0 +1,53 @@
+"""Threads that launch on one GPU wait for each other."""
+
+from __future__ import annotations
+
+import pytest
+
+from simplace.analysis.waits import list_waits, sum_by_cause
+from tests.executor.worlds import Costs, run, ticks
+
+TWO_CHAINS = """
+    x = Placeholder() @c {dtype=float}
+    y = Placeholder() @c {dtype=float}
+    A = Neg(x) @c
+    B = Neg(y) @c
+    C = Neg(A) @g0
+    D = Neg(B) @g0
+"""
+COSTS = Costs(launch=2.0, copies=0.0, times={"B": 1.5})
+
+
+def launches(text: str, **settings: object) -> list[str]:
+    done = run(text, COSTS, cores=4, inter_op=4, **settings)
+    return sorted(line.partition(": ")[2] for line in ticks(done) if "inter-op" in line)
+
+
+def test_two_threads_launch_on_one_gpu_one_after_the_other() -> None:
+    assert launches(TWO_CHAINS) == ["A 0-1", "B 0-1.5", "C 1-3", "D 3-5"]
+
+
+def test_two_threads_launch_on_two_gpus_at_once() -> None:
+    apart = TWO_CHAINS.replace("D = Neg(B) @g0", "D = Neg(B) @g1")
+    assert launches(apart) == ["A 0-1", "B 0-1.5", "C 1-3", "D 1.5-3.5"]
+
+
+def test_a_launch_says_that_it_waited_for_another_and_for_which() -> None:
+    done = run(TWO_CHAINS, COSTS, cores=4, inter_op=4)
+    names = [node.name for node in done.estimated.graph.nodes]
+    spans = done.trace.spans
+    (late,) = (span for span in spans if names[span.node] == "D" and span.kind == "launch")
+    assert (late.why, late.ready / 1e6, late.start / 1e6) == ("launch", 1.5, 3.0)
+    assert names[spans[late.cause].node] == "C"
+    assert sum_by_cause(list_waits(done.trace))["launch"] == pytest.approx(1.5e6)
+
+
+def test_who_asked_first_is_next() -> None:
+    three = TWO_CHAINS + "    z = Placeholder() @c {dtype=float}\n    E = Neg(z) @c\n    F = Neg(E) @g0\n"
+    costs = Costs(launch=2.0, copies=0.0, times={"B": 1.75, "E": 1.5})
+    lines = [line.partition(": ")[2] for line in ticks(run(three, costs, cores=4, inter_op=4)) if "inter-op" in line]
+    assert lines[3:] == ["C 1-3", "F 3-5", "D 5-7"]
+
+
+def test_one_thread_never_waits_for_itself() -> None:
+    assert sum_by_cause(list_waits(run(TWO_CHAINS, COSTS, cores=1, inter_op=1).trace))["launch"] == 0
