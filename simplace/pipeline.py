@@ -138,8 +138,8 @@ def rewrite_by_grappler(placement: Placement, options: StepOptions) -> Rewritten
     """Ask TensorFlow's Grappler to optimize a step's graph, and return it as TensorFlow partitions it then.
 
     The GPUs are such as `options` name. A session that places what a run needs (place_pruned_graph: "Can't optimize a
-    pruned graph") has it as it is, and so has a program that turned Grappler off. Raises `ProgramError` where
-    TensorFlow is not there.
+    pruned graph") has it as it is, and so has a program that turned Grappler off, or that XLA compiles whole. Raises
+    `ProgramError` where TensorFlow is not there.
     """
     from simplace.costs.grappler_devices import describe_devices
     from simplace.lowering.graph_constructor import construct_finished
@@ -150,7 +150,7 @@ def rewrite_by_grappler(placement: Placement, options: StepOptions) -> Rewritten
 
     placed = placement.placed
     program = placement.program
-    if program.pruned_to is not None or not program.has_grappler:
+    if program.pruned_to is not None or not program.has_grappler or program.kind == "compiled":
         return rewrite_placed_graph(placed)
     pruned = placed if options.run is None else prune_to_run(placed, options.run)
     signatures = Signatures(placement.groups.support.table, program.graph.library)

@@ -208,6 +208,21 @@ def test_a_program_without_grappler_says_so(tmp_path: Path) -> None:
     assert "not optimized by TensorFlow's Grappler: the program turned it off" in str(schedule)
 
 
+def test_what_xla_compiles_whole_is_not_optimized(tmp_path: Path) -> None:
+    script = tmp_path / "model.py"
+    script.write_text(
+        "import tensorflow as tf\n"
+        "@tf.function(jit_compile=True)\n"
+        "def step(x):\n"
+        "    return tf.nn.relu(tf.matmul(x, x) + 1.0)\n"
+        "step(tf.ones([8, 8]))\n"
+    )
+    result = simplace.place(str(script), "cpu:1,gpu:1")
+    plain, asked = (result.schedule(grappler=grappler) for grappler in (False, True))
+    assert asked.makespan_s == plain.makespan_s
+    assert "not optimized by TensorFlow's Grappler: XLA compiles all of it" in str(asked)
+
+
 def test_a_pruned_graph_is_not_optimized(tmp_path: Path) -> None:
     """TensorFlow does not optimize what it placed of a run alone (`place_pruned_graph`)."""
     result = placed(PRUNED, tmp_path)

@@ -32,6 +32,8 @@ def describe_grappler(schedule: Schedule) -> str:
         return ""
     if not schedule.placement.program.has_grappler:
         return "not optimized by TensorFlow's Grappler: the program turned it off"
+    if schedule.placement.program.kind == "compiled":
+        return "not optimized by TensorFlow's Grappler: XLA compiles all of it"
     ids, names = schedule.placement.graph.ids, schedule.placed.graph.names
     made = sum(names[i] not in ids for i in schedule.placed.graph.op_ids)
     count = format_count(len(names) - 2, "op")
