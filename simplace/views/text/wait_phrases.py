@@ -5,6 +5,6 @@ from __future__ import annotations
 from simplace.executor.trace import Why
 
 WAITED_FOR: dict[Why, str] = {
-    "thread": "for a thread", "launch": "for another thread to launch on its GPU", "stream": "for a GPU's stream",
+    "thread": "for a thread", "launch": "for another thread's launch", "stream": "for a GPU's stream",
     "link": "for a copy's stream or link", "member": "for the other members of a collective",
 }  # fmt: skip
