@@ -1,9 +1,10 @@
 """Compare simulated with real steps of twenty programs, on this computer's CPU.
 
-Run: python benchmarks/schedule_accuracy.py [--steps N] [PROGRAM ...]. Each step that TensorFlow traces is simulated
-with the node times of that step; the executor's fixed times are measured beside, on graphs of their own. Steps in
-which threads had to wait for a core, or the computer became slower or faster, are left out where there are enough
-others, so a quiet computer is worth much.
+Run: python benchmarks/schedule_accuracy.py [--steps N] [--processes N] [PROGRAM ...]. Each step that TensorFlow traces
+is simulated with the node times of that step; the executor's fixed times are measured beside, on graphs of their own.
+Steps in which threads had to wait for a core, or the computer was or became slower or faster, are left out where there
+are enough others, so a quiet computer is worth much. Where in memory the data of a graph lie differs from process to
+process, and with it the time between small nodes: a ratio is the median of all processes' ratios.
 """
 
 from __future__ import annotations
@@ -14,7 +15,7 @@ from pathlib import Path
 from statistics import median
 
 from simplace.measure.measurement import Measured, MeasureOptions, measure_target
-from simplace.measure.step_comparison import check_schedule, fixed_times
+from simplace.measure.step_comparison import StepAgreement, check_schedule, fixed_times
 
 _FILES = {
     "accuracy_models.py": ("even", "uneven", "chain", "cnn", "lstm"),
@@ -31,22 +32,36 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("programs", nargs="*", metavar="PROGRAM", help=f"of {', '.join(PROGRAMS)} (default: all)")
     parser.add_argument("--steps", type=int, default=40, help="steps to trace (default: %(default)s)")
+    parser.add_argument("--processes", type=int, default=3, help="runs of each program (default: %(default)s)")
     options = parser.parse_args()
-    print("| program | inter-op | measured ms | simulated ms | ratio | quartiles | same order | disturbed |")
-    print("|---|---|---|---|---|---|---|---|")
+    print("| program | inter-op | measured ms | simulated ms | ratio | of processes | steps | same order | disturbed |")
+    print("|---|---|---|---|---|---|---|---|---|")
     fixed, ratios = [], []
+    chosen = MeasureOptions([(1, 1), (2, 1)], warm_up=120, steps=options.steps, probes=True, timeout=900)
     for name in options.programs or PROGRAMS:
-        chosen = MeasureOptions([(1, 1), (2, 1)], warm_up=120, steps=options.steps, probes=True, timeout=900)
-        measured = measure_target(f"{PROGRAMS[name]}:{name}", chosen, Measured)
-        for one in check_schedule(measured):
-            print(
-                f"| {name} | {one.inter_op} | {one.measured / 1e6:.2f} | {one.simulated / 1e6:.2f} | {one.ratio:.3f} "
-                f"| {one.low:.3f} to {one.high:.3f} | {one.same_order}/{one.held} | {one.disturbed:.0%} |",
-                flush=True,
-            )
-            ratios.append(one.ratio)
-        fixed.append(f"{name}: {fixed_times(measured)}")
+        found = []
+        for _ in range(options.processes):
+            measured = measure_target(f"{PROGRAMS[name]}:{name}", chosen, Measured)
+            found.append(check_schedule(measured))
+            fixed.append(f"{name}: {fixed_times(measured)}")
+        for runs in zip(*found, strict=True):
+            ratios.append(median(one.ratio for one in runs))
+            print(f"| {name} | {_describe_runs(runs)} |", flush=True)
     print(f"\n{_describe_errors(ratios)}\n\nthe executor's fixed times\n", *fixed, sep="\n")
+
+
+def _describe_runs(runs: Sequence[StepAgreement]) -> str:
+    """Return the cells of a setting: medians over its processes."""
+    measured, simulated = (
+        median(time) / 1e6 for time in zip(*((one.measured, one.simulated) for one in runs), strict=True)
+    )
+    ratios = [one.ratio for one in runs]
+    same, held = (sum(count) for count in zip(*((one.same_order, one.held) for one in runs), strict=True))
+    return (
+        f"{runs[0].inter_op} | {measured:.2f} | {simulated:.2f} | {median(ratios):.3f} "
+        f"| {min(ratios):.3f} to {max(ratios):.3f} | {sum(one.steps for one in runs)} | {same}/{held} "
+        f"| {max(one.disturbed for one in runs):.0%}"
+    )
 
 
 def _describe_errors(ratios: Sequence[float]) -> str:
