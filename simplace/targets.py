@@ -18,6 +18,7 @@ from simplace.importers.xla_attributes import drop_jit
 from simplace.kernels.installed import installed_version
 from simplace.kernels.registry import KernelTable
 from simplace.kernels.table_file import is_release_of
+from simplace.machine.device_links import find_device_links
 from simplace.machine.machine import Machine
 from simplace.oracle.import_question import NOT_ASKED, ImportQuestion, ask_import
 from simplace.pipeline import EagerPlacer, import_programs, place_program
@@ -226,7 +227,7 @@ def place_observation(target: str, observed: Observation, settings: Settings, ki
     """Place what was observed, and compare with what TensorFlow did; `unchecked` is why it did not tell that."""
     table = KernelTable.load(observed.registry) if observed.registry else KernelTable.shipped(observed.tensorflow)
     table = _extend_table(table, settings)
-    devices = _make_observed(observed.devices)
+    devices = _join_observed(observed.devices, settings.machine)
     if not devices.devices:
         devices = _devices_of(settings.machine)  # TensorFlow did not start
     placed = label_results(list(_place_with_callees(observed, devices, table, settings)))
@@ -337,11 +338,18 @@ def _make_observed(devices: Sequence[ObservedDevice]) -> DeviceSet:
     return DeviceSet(replace(one, members=each.members) for one, each in zip(made, devices, strict=True))
 
 
+def _join_observed(devices: Sequence[ObservedDevice], machine: Machine) -> DeviceSet:
+    """Make the devices of a run, with the links of the machine that they share."""
+    numbers = {each.name: each.gpu for each in devices if each.type == "GPU"}
+    gpus = {name: _parse_number(name) if number < 0 else number for name, number in numbers.items()}
+    return _make_observed(devices).joined_by(find_device_links(machine, gpus))
+
+
 def _place_observed(observed: ObservedProgram, devices: DeviceSet, table: KernelTable, settings: Settings) -> Placed:
     from simplace.compare.compare_placements import compare_placement, compare_what_is_left
     from simplace.compare.compare_transfers import compare_partitions
 
-    own = _make_observed(observed.devices) if observed.devices else devices
+    own = _join_observed(observed.devices, settings.machine) if observed.devices else devices
     placement = place_program(observed.program, own, table, soft_placement=settings.soft_placement)
     compare = compare_what_is_left if observed.is_rewritten else compare_placement
     agreement = compare(placement, observed.log, observed.refused) if observed.is_asked else None
@@ -385,8 +393,17 @@ def _extend_table(table: KernelTable, settings: Settings) -> KernelTable:
 
 def _devices_of(machine: Machine) -> DeviceSet:
     if machine.tasks:
-        return seen_from_the_first(name for task in machine.tasks for name in task.device_names)
-    return local_devices([("CPU", machine.cpus), ("GPU", machine.logical_gpus)])
+        found = seen_from_the_first(name for task in machine.tasks for name in task.device_names)
+        gpus = {device.name: _parse_number(device.name) for device in found if device.type == "GPU"}
+    else:
+        found = local_devices([("CPU", machine.cpus), ("GPU", machine.logical_gpus)])
+        logical = [device.name for device in found if device.type == "GPU"]
+        gpus = dict(zip(logical, machine.hardware_of_gpus, strict=True))
+    return found.joined_by(find_device_links(machine, gpus))
+
+
+def _parse_number(device: str) -> int:
+    return int(device.rpartition(":")[2])
 
 
 def _with_devices(program: Program, devices: DeviceSet) -> Program:

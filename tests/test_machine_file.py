@@ -1,9 +1,13 @@
 """The machine a user asks for: lists, TOML files, visible GPUs."""
 
+from dataclasses import replace
+
 import pytest
 
+from simplace.devices.device_link import DeviceLink
 from simplace.errors import DeviceSpecError
-from simplace.machine.machine import GIB, Machine, Task, make_cluster
+from simplace.machine.device_links import find_device_links
+from simplace.machine.machine import GIB, Machine, SharedLink, Task, make_cluster
 from simplace.machine.machine_file import parse_machine, parse_visible, read_machine_file
 
 FILE = """
@@ -88,10 +92,88 @@ def test_an_impossible_visible_list_is_refused(text):
         parse_visible(text, 2, strict=True)
 
 
+SHARED = """
+[[gpu]]
+count = 3
+virtual = ["2 GiB", "2 GiB"]
+
+[[shared_link]]
+name = "switch"
+bandwidth = "12.5 GB/s"
+gpus = [0, 2]
+
+[[shared_link]]
+name = "port"
+gpus = [0, 1, 2]
+"""
+CLUSTER = """
+[[task]]
+count = 2
+gpus = 2
+
+[[shared_link]]
+name = "switch"
+gpus = [0, 1]
+task = "worker:1"
+
+[[shared_link]]
+name = "card"
+bandwidth = "25 Gbit/s"
+tasks = ["/job:worker/task:0", "worker:1"]
+"""
+LOCAL = "/job:localhost/replica:0/task:0/device:GPU:"
+
+
+def read(text, tmp_path):
+    file = tmp_path / "machine.toml"
+    file.write_text(text)
+    return read_machine_file(file)[0]
+
+
+def test_a_file_describes_shared_links(tmp_path):
+    assert read(SHARED, tmp_path).shared_links == (
+        SharedLink("switch", 12_500_000_000, (0, 2)),
+        SharedLink("port", 0, (0, 1, 2)),
+    )
+    assert read(CLUSTER, tmp_path).shared_links == (
+        SharedLink("switch", 0, (0, 1), "/job:worker/task:1"),
+        SharedLink("card", 3_125_000_000, tasks=("/job:worker/task:0", "/job:worker/task:1")),
+    )
+
+
+def test_shared_links_are_those_of_the_gpus_that_a_program_sees(tmp_path):
+    made = replace(read(SHARED, tmp_path), visible=(1, 2))
+    seen = {f"{LOCAL}{i}": number for i, number in enumerate(made.hardware_of_gpus)}
+    assert find_device_links(made, seen) == (
+        DeviceLink("switch", 12_500_000_000, {f"{LOCAL}2": 2, f"{LOCAL}3": 2}),
+        DeviceLink("port", 0, {f"{LOCAL}0": 1, f"{LOCAL}1": 1, f"{LOCAL}2": 2, f"{LOCAL}3": 2}),
+    )
+    assert find_device_links(made, {}) == ()
+
+
+def test_each_process_of_a_programs_own_cluster_has_the_links_of_the_machine(tmp_path):
+    names = [f"/job:worker/replica:0/task:{task}/device:GPU:0" for task in range(2)]
+    found = find_device_links(read(SHARED, tmp_path), dict.fromkeys(names, 0))
+    assert [(link.name, list(link.gpus)) for link in found if "switch" in link.name] == [
+        ("switch of worker/0", names[:1]),
+        ("switch of worker/1", names[1:]),
+    ]
+
+
+def test_the_links_of_a_cluster_are_those_of_its_tasks(tmp_path):
+    made = read(CLUSTER, tmp_path)
+    names = [f"/job:worker/replica:0/task:{task}/device:GPU:{gpu}" for task in range(2) for gpu in range(2)]
+    tasks = ("/job:worker/replica:0/task:0", "/job:worker/replica:0/task:1")
+    assert find_device_links(made, {name: int(name[-1]) for name in names}) == (
+        DeviceLink("switch", 0, {names[2]: 0, names[3]: 1}),
+        DeviceLink("card", 3_125_000_000, tasks=tasks),
+    )
+
+
 @pytest.mark.parametrize(
     ("text", "line"),
     [
-        ("gpus = 2", "'gpus', which is unknown; known are cpus, gpu, name, task, visible"),
+        ("gpus = 2", "'gpus', which is unknown; known are cpus, gpu, name, shared_link, task, visible"),
         ("cpus = 0", "must be a whole number from 1 to 64"),
         ("cpus = true", "must be a whole number"),
         ("gpu = 3", "write each kind of GPU as a table"),
@@ -108,6 +190,33 @@ def test_an_impossible_visible_list_is_refused(text):
         ("[[task]]\n[[task]]\nindex = 0", "/job:worker/task:0 is listed twice"),
         ("connected = 1\n[[task]]", "must be true or false"),
         ("cpus = 1\n[[task]]", "the file of a cluster has 'cpus', which is unknown"),
+        ("shared_link = 3", "write each link that is shared as a table"),
+        ("[[shared_link]]\ngpus = [0]", "needs a name, such as"),
+        ("[[shared_link]]\nname = 3\ngpus = [0]", "needs a name, such as"),
+        (
+            "[[shared_link]]\nname = 'a'\nsize = 1",
+            "has 'size', which is unknown; known are bandwidth, gpus, name, task",
+        ),
+        ("[[shared_link]]\nname = 'a'", "'a' needs a list of either gpus or tasks"),
+        ("[[shared_link]]\nname = 'a'\ngpus = [0]\ntasks = ['worker:0']", "'a' needs a list of either gpus or tasks"),
+        ("[[shared_link]]\nname = 'a'\ngpus = [0]", "0 in the shared link 'a' is not the number of a GPU; there is no"),
+        ("[[gpu]]\n[[shared_link]]\nname = 'a'\ngpus = [1]", "1 in the shared link 'a' is not .* numbers are 0 to 0"),
+        ("[[gpu]]\n[[shared_link]]\nname = 'a'\ngpus = [true]", "True in the shared link 'a' is not the number"),
+        ("[[gpu]]\n[[shared_link]]\nname = 'a'\ngpus = 0", "gpus of the shared link 'a' = 0 must be a list"),
+        ("[[gpu]]\n[[shared_link]]\nname = 'a'\ngpus = []", "'a' lists nothing that shares it"),
+        ("[[gpu]]\n[[shared_link]]\nname = 'a'\ngpus = [0, 0]", "'a' lists 0 twice"),
+        ("[[gpu]]\n" + 2 * "[[shared_link]]\nname = 'a'\ngpus = [0]\n", "two shared links have the name 'a'"),
+        ("[[gpu]]\n[[shared_link]]\nname = 'a'\nbandwidth = '16'\ngpus = [0]", "bandwidth '16' of the shared link 'a'"),
+        ("[[gpu]]\n[[shared_link]]\nname = 'a'\nbandwidth = '1 Gb/s'\ngpus = [0]", 'write one like "16 GB/s"'),
+        ("[[gpu]]\n[[shared_link]]\nname = 'a'\nbandwidth = '0 GB/s'\ngpus = [0]", "'0 GB/s' of the shared link"),
+        ("[[gpu]]\n[[shared_link]]\nname = 'a'\nbandwidth = 16\ngpus = [0]", "bandwidth 16 of the shared link"),
+        ("[[gpu]]\n[[shared_link]]\nname = 'a'\ntask = 'worker:0'\ngpus = [0]", "the file describes no cluster"),
+        ("[[shared_link]]\nname = 'a'\ntasks = ['worker:0']", "the file describes no cluster"),
+        ("[[task]]\n[[shared_link]]\nname = 'a'\ntasks = ['ps:0']", "'ps:0' .* is not a task .* it has worker:0"),
+        ("[[task]]\n[[shared_link]]\nname = 'a'\ntasks = [0]", "0 in the shared link 'a' is not a task"),
+        ("[[task]]\n[[shared_link]]\nname = 'a'\ngpus = [0]", "'a' needs the task of its gpus"),
+        ("[[task]]\n[[shared_link]]\nname = 'a'\ntask = 'worker:0'\ngpus = [0]", "there is no GPU"),
+        ("[[task]]\n[[shared_link]]\nname = 'a'\ntask = 'x'\ntasks = ['worker:0']", "has both task, .* and tasks"),
         ("cpus = ", "not a TOML file"),
         ("\xff\xfe", "not a TOML file"),
     ],

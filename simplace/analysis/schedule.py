@@ -11,6 +11,7 @@ from typing import Self, TypeVar, Unpack
 from simplace.analysis import (
     critical_path,
     device_time,
+    link_use,
     lower_bound,
     memory,
     parallelism,
@@ -146,6 +147,11 @@ class Schedule:
     def busy_tracks(self) -> tuple[utilisation.Busy, ...]:
         """List how busy each thread, stream and link was."""
         return utilisation.measure_tracks(self.trace)
+
+    @cached_property
+    def shared_links(self) -> tuple[link_use.LinkUse, ...]:
+        """List how busy each link was that several GPUs or tasks share."""
+        return link_use.measure_links(self.trace)
 
     def measure_track_error(self, track: int) -> float:
         """Return how far off the busy time of a thread, stream or link is in the mean, as a share."""

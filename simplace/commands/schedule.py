@@ -23,7 +23,8 @@ if TYPE_CHECKING:
 
 _ASSUMED = (
     "Assumed: without --grappler, Grappler rewrites nothing; each GPU has a PCIe link of its own, each pair of "
-    "processes a network link; a session with thread pools of its own is simulated with those of the process. "
+    "processes a network link, unless a machine file has [[shared_link]] tables; a session with thread pools of its "
+    "own is simulated with those of the process. "
     "docs/schedule.md lists what is modelled, after which source file, and how close it comes."
 )
 

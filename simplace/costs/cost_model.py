@@ -10,6 +10,7 @@ from typing import Any, Literal, NamedTuple, Protocol
 Source = Literal["measured", "modelled", "guessed"]
 Bound = Literal["latency", "memory", "arithmetic"]
 Fixed = Literal["copy", "executor"]  # what a cost model estimates beside kernels
+PeerWay = Literal["nvlink", "pcie", "host"]
 
 # How far off times are taken to be in the mean where no table of errors tells: docs/costs.md has the reasons.
 MEASURED_ERROR, GUESSED_ERROR, COPY_ERROR = 0.03, 0.5, 0.25
@@ -218,6 +219,15 @@ class CostModel(Protocol):
 
     def copy(self, size: int, source: str, target: str) -> float:
         """Estimate a copy in seconds; ends are "CPU" (host memory), "GPU", or "remote" (another process)."""
+        ...
+
+    @property
+    def peer_way(self) -> PeerWay:
+        """Return how a copy from a GPU of a process to another goes, as `copy` estimates it.
+
+        "nvlink": over links that join GPUs alone, "pcie": over PCIe from one to the other, "host": over PCIe through
+        the host's memory.
+        """
         ...
 
     def assume_error(self, what: Fixed) -> float:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field
 
-from simplace.costs.cost_model import CollectiveCall, Fixed, KernelCost, OpCall, Overheads
+from simplace.costs.cost_model import CollectiveCall, Fixed, KernelCost, OpCall, Overheads, PeerWay
 from simplace.costs.op_work import is_free
 
 
@@ -27,6 +27,11 @@ class FlatCosts:
     def copy(self, size: int, source: str, target: str) -> float:
         """Estimate a copy: 0 within host memory."""
         return 0.0 if source == target == "CPU" else self.unit_s
+
+    @property
+    def peer_way(self) -> PeerWay:
+        """Return "pcie": a flat cost has no bandwidth that anything could share."""
+        return "pcie"
 
     def assume_error(self, what: Fixed) -> float:
         """Return 0: a flat cost is no prediction."""

@@ -6,7 +6,7 @@ from dataclasses import dataclass, field, replace
 from typing import Any
 
 from simplace.costs.collectives import count_whole_bytes, find_fabric, reach_peer, time_collective
-from simplace.costs.cost_model import COMPILED, Bound, CollectiveCall, Fixed, KernelCost, OpCall, Overheads
+from simplace.costs.cost_model import COMPILED, Bound, CollectiveCall, Fixed, KernelCost, OpCall, Overheads, PeerWay
 from simplace.costs.gpu_constants import GpuConstants, read_constants
 from simplace.costs.gpu_convolutions import Convolution, Pass, time_convolution
 from simplace.costs.gpu_kernels import (
@@ -76,6 +76,12 @@ class ModelledCosts:
             return self.roofline.copy(size, source, target)
         rate = reach_peer(find_fabric(self.sheet), self.constants.groups["collectives"])
         return self.roofline.hardware.peer_link.latency_s + size / rate
+
+    @property
+    def peer_way(self) -> PeerWay:
+        """Return how a copy from a GPU to another goes: over what its rate is that of."""
+        kind = find_fabric(self.sheet).kind
+        return kind if kind in ("pcie", "host") else "nvlink"
 
     def assume_error(self, what: Fixed) -> float:
         """Return how far off copies or fixed times are taken to be."""

@@ -14,7 +14,16 @@ from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import asdict, dataclass, field, fields, replace
 from typing import Any, Self
 
-from simplace.costs.cost_model import MEASURED_ERROR, CollectiveCall, CostModel, Fixed, KernelCost, OpCall, Overheads
+from simplace.costs.cost_model import (
+    MEASURED_ERROR,
+    CollectiveCall,
+    CostModel,
+    Fixed,
+    KernelCost,
+    OpCall,
+    Overheads,
+    PeerWay,
+)
 from simplace.costs.outcomes import Outcomes
 from simplace.costs.roofline import count_shards
 from simplace.errors import MalformedError, SimplaceError, UnreadableError, join_choices
@@ -78,6 +87,11 @@ class RecordedCosts:
     def copy(self, size: int, source: str, target: str) -> float:
         """Estimate a copy."""
         return self.rest.copy(size, source, target)
+
+    @property
+    def peer_way(self) -> PeerWay:
+        """Return how a copy from a GPU to another goes."""
+        return self.rest.peer_way
 
     def assume_error(self, what: Fixed) -> float:
         """Return how far off copies are taken to be, and fixed times, which may have been measured, too."""

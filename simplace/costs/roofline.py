@@ -18,6 +18,7 @@ from simplace.costs.cost_model import (
     KernelCost,
     OpCall,
     Overheads,
+    PeerWay,
 )
 from simplace.costs.gpu_memory import compute_usable_bytes
 from simplace.costs.hardware import Hardware
@@ -83,6 +84,11 @@ class Roofline:
             return 0.0
         link = self.hardware.peer_link if source == target else self.hardware.host_link
         return link.seconds(size)
+
+    @property
+    def peer_way(self) -> PeerWay:
+        """Return how a copy from a GPU to another goes."""
+        return "pcie" if self.hardware.peer_link == self.hardware.host_link else "nvlink"
 
     def assume_error(self, what: Fixed) -> float:
         """Return how far off copies or fixed times are taken to be."""

@@ -10,6 +10,7 @@ from dataclasses import dataclass, replace
 from functools import cache, cached_property
 from types import MappingProxyType
 
+from simplace.devices.device_link import DeviceLink
 from simplace.devices.device_name import LOCAL_TASK, DeviceName
 from simplace.errors import DeviceSpecError
 
@@ -81,11 +82,18 @@ def make_device(name: str, *, is_local: bool = True, memory: int = 0, members: t
 class DeviceSet:
     """Record of the devices that a placer may use, in TensorFlow's order.
 
-    `priorities` are the factory priorities by device type, by default those of TensorFlow's wheel.
+    `priorities` are the factory priorities by device type, by default those of TensorFlow's wheel. `links` are those
+    that several of the devices, or of their tasks, share; a placer has no use for them, a simulated step has.
     """
 
-    def __init__(self, devices: Iterable[Device], priorities: Mapping[str, int] = FACTORY_PRIORITY) -> None:
+    def __init__(
+        self,
+        devices: Iterable[Device],
+        priorities: Mapping[str, int] = FACTORY_PRIORITY,
+        links: Sequence[DeviceLink] = (),
+    ) -> None:
         self.devices: tuple[Device, ...] = tuple(devices)
+        self.links: tuple[DeviceLink, ...] = tuple(links)
         self._priorities = priorities
         self._matching: dict[DeviceName, tuple[Device, ...]] = {}
         twice = [d.name for d in self.devices if sum(e.name == d.name for e in self.devices) > 1]
@@ -137,6 +145,10 @@ class DeviceSet:
             return found
         spec = DeviceName.parse(name)
         return None if spec is None else self.by_name.get(str(spec))
+
+    def joined_by(self, links: Sequence[DeviceLink]) -> DeviceSet:
+        """Return the same devices with links that several of them share."""
+        return DeviceSet(self.devices, self._priorities, links) if links else self
 
     def matching(self, spec: DeviceName) -> tuple[Device, ...]:
         """List the devices that fit `spec`, in the set's order (DeviceSet::FindMatchingDevices)."""

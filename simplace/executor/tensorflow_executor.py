@@ -18,6 +18,8 @@ from simplace.costs.estimate import EstimatedGraph
 from simplace.devices.device_set import Device, shorten_task
 from simplace.executor.collective_runs import Arrival, CollectiveRuns
 from simplace.executor.control_flow import ControlFlow
+from simplace.executor.copy_queues import CopyQueues, QueuedCopy
+from simplace.executor.copy_routes import find_routes
 from simplace.executor.cores import Cores
 from simplace.executor.events import Events
 from simplace.executor.gpu_streams import Stream, Streams, start_on
@@ -71,6 +73,8 @@ class _TensorFlowSimulation:
         self.recorder = TraceRecorder(estimated, threads.intra_op_size, is_warm=threads.warm)
         self.streams = Streams(self.recorder)
         self.turns = LaunchTurns()
+        routes = find_routes(estimated)
+        self.queues = None if routes is None else CopyQueues(routes, self.events, self.recorder)
         self.step = 0
         self.step_ends: list[int] = []
         devices = self.graph.placed.devices.by_name
@@ -507,17 +511,54 @@ class _TensorFlowSimulation:
             outputs = [entry.payload]
             self._received(receive, outputs, worker, last)
             return
+        if self.queues is not None:
+            self._queue_copy(self.queues, stream, send, entry, last, waits_for)
+            return
         span = self._enqueue(stream, send, "copy", duration, last, waits_for, receive)
+        made = self._allocate_copy(number, receive, span)
+        self._arrives_at(self.recorder.spans[span].end, entry, made, span)
+
+    def _queue_copy(
+        self,
+        queues: CopyQueues,
+        stream: Stream,
+        send: int,
+        entry: _RendezvousEntry,
+        last: int,
+        waits_for: tuple[Stream, ...],
+    ) -> None:
+        """Enqueue a copy whose end depends on what else passes the links on its way."""
+        now, number, receive = self.events.now, self.graph.nodes[send].copy, entry.receive
+        assert receive is not None, "a transfer needs both ends"
+        span = self.recorder.add(
+            Span(send, stream.track, "copy", now, now, now, last, "dependency", self.step, str(receive.iteration))
+        )
+        made: list[Buffer | None] = []
+
+        def begun() -> None:
+            made.append(self._allocate_copy(number, receive, span))
+
+        def ended() -> None:
+            self._arrives_at(self.events.now, entry, made[0], span)
+
+        queues.enqueue(stream, QueuedCopy(number, span, waits_for, begun, ended))
+
+    def _allocate_copy(self, number: int, receive: Activation, span: int) -> Buffer | None:
         copy = self.graph.copies[number]
         target = copy.target if copy.target_memory == "device" else self.recorder.host_of(copy.target)
         start = self.recorder.spans[span].start
-        made = self.recorder.allocate(target, self.estimated.copy_bytes[number], receive.node, 0, start, span)
+        return self.recorder.allocate(target, self.estimated.copy_bytes[number], receive.node, 0, start, span)
+
+    def _arrives_at(self, end: int, entry: _RendezvousEntry, made: Buffer | None, span: int) -> None:
+        """End the receive of a copy when the host sees that it has ended."""
+        receive = entry.receive
+        assert receive is not None, "a transfer needs both ends"
 
         def arrived() -> None:
             self.recorder.release(entry.payload, self.events.now, span)
             self._received(receive, [made], None, span)
 
-        self.events.at(self.recorder.spans[span].end + self.poll_ns, arrived)
+        self.events.at(end + self.poll_ns, arrived)
 
     def _received(self, receive: Activation, outputs: list[object], worker: Worker | None, span: int) -> None:
         """End a receive: whoever completes it dispatches all that it made ready."""

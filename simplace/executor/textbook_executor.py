@@ -15,8 +15,10 @@ from collections.abc import Callable, Iterable
 from simplace.costs.estimate import EstimatedGraph
 from simplace.executor.collective_runs import Arrival, CollectiveRuns
 from simplace.executor.control_flow import ControlFlow
+from simplace.executor.copy_routes import find_routes
 from simplace.executor.events import Events
 from simplace.executor.gpu_streams import Stream, Streams, start_on
+from simplace.executor.link_sharing import LinkSharing
 from simplace.executor.propagator_state import Activation, Propagator
 from simplace.executor.stalls import require_ended
 from simplace.executor.step_options import Threads
@@ -78,6 +80,8 @@ class _TextbookSimulation:
         self.intra = {name: self._pool(name, "intra-op", size if size > 1 else 0) for name in self.graph.devices}
         self.links: dict[tuple[str, str], _Queue] = {}
         self.streams = Streams(self.recorder)
+        routes = find_routes(estimated)
+        self.sharing = None if routes is None else LinkSharing(routes, self.events, self.recorder)
         self.collectives = CollectiveRuns(self.graph)
         self.propagator = self._new_propagator()
 
@@ -315,7 +319,10 @@ class _TextbookSimulation:
             link.give_back(track, span)
             self._done(receive, [made], [payload], span)
 
-        self.events.at(now + duration, end)
+        if self.sharing is None:
+            self.events.at(now + duration, end)
+        else:
+            self.sharing.carry(number, span, end)
 
     def _link(self, source: str, target: str) -> _Queue:
         if (source, target) not in self.links:

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from collections.abc import Mapping
+from dataclasses import dataclass, field
 from functools import cached_property
 from typing import Literal, NamedTuple, get_args
 
@@ -52,6 +53,32 @@ class Span(NamedTuple):
         return self.end - self.start
 
 
+class PassedLink(NamedTuple):
+    """Record of a link that several GPUs, or tasks, share: their short names, and bytes/s in each direction.
+
+    `bandwidth` is infinite where a copy's time does not depend on its bytes.
+    """
+
+    name: str
+    bandwidth: float
+    sharers: tuple[str, ...]
+
+
+class SharedCopy(NamedTuple):
+    """Record of a copy that passed shared links: `alone` is how long it takes alone, in nanoseconds.
+
+    Its first byte moved at `moves_at`. `ways` has 2 i for a link i that it left its sharers by, 2 i + 1 for one that it
+    came to them by. `slowed_by` is the link that slowed it down most, -1 where none did, `others` the tracks whose
+    copies had a share of that link then: none where the link is slower than what it joins.
+    """
+
+    alone: int
+    moves_at: int
+    ways: tuple[int, ...]
+    slowed_by: int = -1
+    others: tuple[int, ...] = ()
+
+
 PERMANENT = -1
 SCRATCH = -2
 
@@ -74,13 +101,18 @@ class MemoryChange(NamedTuple):
 
 @dataclass(frozen=True)
 class Trace:
-    """Record of a run: spans in the order of their start on the host, `steps` the end of each step in nanoseconds."""
+    """Record of a run: spans in the order of their start on the host, `steps` the end of each step in nanoseconds.
+
+    `links` are those that several GPUs or tasks share, `shared` has each copy that passed any, by its span's number.
+    """
 
     tracks: tuple[Track, ...]
     spans: tuple[Span, ...]
     memory: tuple[MemoryChange, ...]
     steps: tuple[int, ...]
     resident: tuple[tuple[str, int, int], ...] = ()
+    links: tuple[PassedLink, ...] = ()
+    shared: Mapping[int, SharedCopy] = field(default_factory=dict)
 
     @property
     def makespan(self) -> int:

@@ -9,7 +9,18 @@ from simplace.costs.cost_model import Tensor
 from simplace.costs.estimate import EstimatedGraph
 from simplace.executor import kernel_memory, kernel_scratch
 from simplace.executor.bfc_allocator import round_up
-from simplace.executor.trace import PERMANENT, SCRATCH, MemoryChange, Span, Trace, Track, TrackKind
+from simplace.executor.trace import (
+    PERMANENT,
+    SCRATCH,
+    MemoryChange,
+    PassedLink,
+    SharedCopy,
+    Span,
+    Trace,
+    Track,
+    TrackKind,
+    Why,
+)
 from simplace.executor.variable_memory import Buffer, VariableMemory
 from simplace.graph.builder import CONTROL
 from simplace.graph.dtypes import DataType, count_tensor_bytes
@@ -34,6 +45,8 @@ class TraceRecorder:
         self.tracks: list[Track] = []
         self.spans: list[Span] = []
         self.changes: list[MemoryChange] = []
+        self.links: tuple[PassedLink, ...] = ()
+        self.shared: dict[int, SharedCopy] = {}  # by span
         self._given: dict[int, list[Tensor]] = {}
         self._variables: dict[int, VariableMemory] = {}
         self._writers: set[int] = set()  # the nodes that assign or update variables
@@ -58,6 +71,10 @@ class TraceRecorder:
         self.spans[span] = Span(
             s.node, s.track, s.kind, s.start, end, s.ready, s.cause, s.why, s.step, s.iteration
         )  # fmt: skip
+
+    def starts_at(self, span: int, start: int, cause: int, why: Why) -> None:
+        """Set the start of a span that was added before its start was known."""
+        self.spans[span] = self.spans[span]._replace(start=start, end=start, cause=cause, why=why)
 
     def outputs(self, node: int, inputs: Mapping[int, object], time: int, span: int) -> list[object]:
         """Allocate what a node puts out, None for what has no memory of its own; scratch memory follows."""
@@ -183,7 +200,8 @@ class TraceRecorder:
     def trace(self, steps: list[int]) -> Trace:
         """Return the record."""
         changes = tuple(sorted(self.changes, key=lambda change: change.time))
-        return Trace(tuple(self.tracks), tuple(self.spans), changes, tuple(steps), tuple(self._resident))
+        return Trace(tuple(self.tracks), tuple(self.spans), changes, tuple(steps), tuple(self._resident), self.links,
+                     self.shared)  # fmt: skip
 
     def _round(self, device: str, size: int) -> int:
         return size if device in self._hosts.values() else round_up(size)

@@ -76,6 +76,10 @@ def _describe_slice(schedule: Schedule, pids: dict[str, int], i: int, is_critica
     arguments |= {"waited for": span.why, "waited (µs)": (span.start - span.ready) / 1000, "step": span.step}
     source = find_source(schedule.estimated, span)
     arguments |= {"time is": source.source, "mean error": source.error}
+    if i in schedule.trace.shared:
+        copy = schedule.trace.shared[i]
+        links = list(dict.fromkeys(schedule.trace.links[way // 2].name for way in copy.ways))
+        arguments |= {"alone (µs)": copy.alone / 1000, "passes": links}
     line = graph.source_line(span.node)
     if line:
         arguments["line"] = line

@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 from dataclasses import asdict, fields
+from math import isinf
 from typing import Any
 
 from simplace.analysis.device_comparison import DeviceComparison
 from simplace.analysis.device_time import CAUSES, DeviceTime
+from simplace.analysis.link_use import LinkUse
 from simplace.analysis.memory import Held, MemoryUse
 from simplace.analysis.path_groups import CauseTime, group_by_layer, group_by_op, rank_copy_causes
 from simplace.analysis.schedule import Schedule
@@ -44,7 +46,7 @@ def report_schedule(schedule: Schedule, verdict: str) -> dict[str, Any]:
             for one in share_sources(schedule.estimated, [trace.spans[i] for i in schedule.critical_path])
         ],
         "lanes": [{"name": track.name, "kind": track.kind, "owner": track.owner} for track in trace.tracks],
-        "spans": [_report_span(schedule, span) for span in trace.spans],
+        "spans": [_report_span(schedule, i) for i in range(len(trace.spans))],
         "critical_path": list(schedule.critical_path),
         "critical_path_by_layer": [asdict(share) for share in group_by_layer(schedule)],
         "critical_path_by_op": [asdict(share) for share in group_by_op(schedule)],
@@ -68,6 +70,7 @@ def report_schedule(schedule: Schedule, verdict: str) -> dict[str, Any]:
             }
             for device, one in zip(schedule.estimated.graph.devices, schedule.busy_devices, strict=True)
         ],
+        "shared_links": [_report_link(use) for use in schedule.shared_links],
         "device_times": [_report_device_time(schedule, one) for one in schedule.device_times],
         "verdict": verdict,
         "communication": report_traffic(schedule.estimated.graph.traffic),
@@ -123,14 +126,40 @@ def _report_device_time(schedule: Schedule, one: DeviceTime) -> dict[str, Any]:
     }
 
 
-def _report_span(schedule: Schedule, span: Span) -> dict[str, Any]:
+def _report_span(schedule: Schedule, number: int) -> dict[str, Any]:
+    span = schedule.trace.spans[number]
     node = schedule.estimated.graph.nodes[span.node]
-    return {
+    found = {
         "node": node.name, "op": node.op, "device": node.device, "lane": span.track, "kind": span.kind,
         "start": span.start, "end": span.end, "ready": span.ready, "cause": span.cause, "why": span.why,
         "step": span.step, "iteration": span.iteration, "line": schedule.estimated.graph.source_line(span.node),
         "cost": _report_cost(schedule, span),
     }  # fmt: skip
+    return {**found, "sharing": _report_sharing(schedule, number)} if number in schedule.trace.shared else found
+
+
+def _report_sharing(schedule: Schedule, number: int) -> dict[str, Any]:
+    """Report which shared links a copy passed, what it takes alone, and what slowed it down most, with whom."""
+    copy = schedule.trace.shared[number]
+    return {
+        "alone": copy.alone,
+        "links": list(dict.fromkeys(way // 2 for way in copy.ways)),
+        "slowed_by": None if copy.slowed_by < 0 else copy.slowed_by,
+        "others": list(copy.others),
+    }
+
+
+def _report_link(use: LinkUse) -> dict[str, Any]:
+    return {
+        "name": use.link.name,
+        "bandwidth": None if isinf(use.link.bandwidth) else use.link.bandwidth,
+        "sharers": list(use.link.sharers),
+        "copies": use.copies,
+        "busy": use.busy,
+        "share": round(use.share, 6),
+        "took": use.took,
+        "alone": use.alone,
+    }
 
 
 def _report_cost(schedule: Schedule, span: Span) -> dict[str, Any]:

@@ -33,6 +33,23 @@ class Task:
 
 
 @dataclass(frozen=True, slots=True)
+class SharedLink:
+    """Describe a link that several GPUs or tasks share: a PCIe switch, a network card.
+
+    `gpus` are physical GPUs of a machine, in a cluster those of `task`: what passes between them and the host passes
+    the link. Or `tasks` are those of a cluster: what they send to, or receive from, tasks that are not on the list
+    passes it. Tasks are named as by `Task.name`. `bandwidth` is in bytes/s in each direction, 0 for that of one link of
+    its kind.
+    """
+
+    name: str
+    bandwidth: int = 0
+    gpus: tuple[int, ...] = ()
+    task: str = ""
+    tasks: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
 class Machine:
     """Describe the devices of one emulated machine, or of a cluster.
 
@@ -40,7 +57,8 @@ class Machine:
     the logical devices that physical GPU i is split into; an empty entry, or a missing one, leaves it whole.
     `visible` names the physical GPUs that the program sees, in order; None shows them all.
     `tasks` are those of a cluster; the program runs as the first one, whose devices are `cpus` and `gpus`. With
-    `connected`, it begins as if it had connected to the cluster.
+    `connected`, it begins as if it had connected to the cluster. `shared_links` are those of PCIe and of the network
+    that several GPUs or tasks share.
 
     >>> Machine(gpus=2, virtual_gpus=((GIB, GIB),)).logical_gpus
     3
@@ -55,6 +73,7 @@ class Machine:
     visible: tuple[int, ...] | None = None
     tasks: tuple[Task, ...] = ()
     connected: bool = False
+    shared_links: tuple[SharedLink, ...] = ()
 
     @property
     def visible_gpus(self) -> tuple[int, ...]:
@@ -64,7 +83,16 @@ class Machine:
     @property
     def logical_gpus(self) -> int:
         """Count the logical GPUs that the program sees before it changes anything itself."""
-        return sum(max(1, len(self.split_of(gpu))) for gpu in self.visible_gpus)
+        return len(self.hardware_of_gpus)
+
+    @property
+    def hardware_of_gpus(self) -> tuple[int, ...]:
+        """List the physical GPU behind each logical one that the program sees before it changes anything itself.
+
+        >>> Machine(gpus=3, virtual_gpus=((GIB, GIB),), visible=(2, 0)).hardware_of_gpus
+        (2, 0, 0)
+        """
+        return tuple(gpu for gpu in self.visible_gpus for _ in self.split_of(gpu) or (0,))
 
     @property
     def has_gpus(self) -> bool:
@@ -87,14 +115,21 @@ class Machine:
         return self if not self.tasks or self.connected else None
 
 
-def make_cluster(tasks: tuple[Task, ...], *, gpu_memory: int = 16 * GIB, connected: bool = False) -> Machine:
+def make_cluster(
+    tasks: tuple[Task, ...],
+    *,
+    gpu_memory: int = 16 * GIB,
+    connected: bool = False,
+    shared_links: tuple[SharedLink, ...] = (),
+) -> Machine:
     """Make the machine of a cluster; the program runs as the chief, or else as the first task.
 
     >>> make_cluster((Task("worker", 0), Task("chief", 0, gpus=2))).tasks[0].job
     'chief'
     """
     ordered = tuple(sorted(tasks, key=lambda task: task.job != "chief"))
-    return Machine(ordered[0].cpus, ordered[0].gpus, gpu_memory, tasks=ordered, connected=connected)
+    first = ordered[0]
+    return Machine(first.cpus, first.gpus, gpu_memory, tasks=ordered, connected=connected, shared_links=shared_links)
 
 
 TWO_TASKS = make_cluster((Task("worker", 0, gpus=2), Task("worker", 1, gpus=2)), connected=True)

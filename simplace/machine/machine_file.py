@@ -8,15 +8,15 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
-from simplace.errors import DeviceSpecError, MalformedError, UnreadableError, join_choices
+from simplace.errors import DeviceSpecError, MalformedError, UnreadableError
 from simplace.input_file import read_toml
 from simplace.machine.device_list import MOST_TASKS, next_index, parse_counts, parse_tasks
-from simplace.machine.machine import GIB, Machine, Task, make_cluster
+from simplace.machine.file_values import check_list, check_number, check_tables, parse_bytes, refuse_unknown_keys
+from simplace.machine.machine import Machine, Task, make_cluster
+from simplace.machine.shared_link_table import read_shared_links
 
-_UNITS = {"": 1, "b": 1, "kb": 1000, "mb": 1000**2, "gb": 1000**3, "kib": 1 << 10, "mib": 1 << 20, "gib": GIB}
 MOST_GPUS = 1024
 _LONGEST_NUMBER = 10  # digits
-_MOST_MEMORY = 1 << 50  # bytes
 _NVIDIA_GPUS = Path("/proc/driver/nvidia/gpus")
 
 
@@ -91,7 +91,8 @@ def read_machine_file(path: Path) -> tuple[Machine, str]:
     ("16 GiB") and `virtual`, the memory of each logical GPU that a physical one is split into. `name` is free text.
     The file of a cluster holds a table `[[task]]` per kind of task instead, with `job`, `index` (the next one by
     default), `count`, `cpus` and `gpus`; with `memory`, that of each GPU, and with `connected = true`, for a program
-    that is to begin as if it had called tf.config.experimental_connect_to_cluster.
+    that is to begin as if it had called tf.config.experimental_connect_to_cluster. Both may hold tables
+    `[[shared_link]]`, see `shared_link_table`.
     """
 
     try:
@@ -102,9 +103,9 @@ def read_machine_file(path: Path) -> tuple[Machine, str]:
         raise DeviceSpecError(f"{path}: cannot read the device file: {error}") from None
     if "task" in values:
         return _read_cluster(path, values)
-    _refuse_unknown_keys(path, "the file", values, {"name", "cpus", "gpu", "visible", "task"})
+    refuse_unknown_keys(path, "the file", values, {"name", "cpus", "gpu", "visible", "task", "shared_link"})
     gpus: list[tuple[int, tuple[int, ...]]] = []
-    for entry in _check_tables(path, values.get("gpu", [])):
+    for entry in check_tables(path, values.get("gpu", [])):
         gpus += _read_gpus(path, entry)
         if sum(max(1, len(split)) for _, split in gpus) > MOST_GPUS:
             raise DeviceSpecError(f"{path}: there are more than {MOST_GPUS} GPUs, virtual ones included")
@@ -112,15 +113,16 @@ def read_machine_file(path: Path) -> tuple[Machine, str]:
     if len(memories) > 1:
         raise DeviceSpecError(f"{path}: all GPUs need the same memory, since TensorFlow's emulation has one size")
     made = Machine(
-        _check_number(path, "cpus", values.get("cpus", 1), least=1),
+        check_number(path, "cpus", values.get("cpus", 1), least=1),
         len(gpus),
         memories.pop() if memories else Machine().gpu_memory,
         tuple(split for _, split in gpus),
+        shared_links=read_shared_links(path, values.get("shared_link", []), {"": len(gpus)}),
     )
     described = _describe_machine(values)
     if "visible" not in values:
         return made, described
-    text = ",".join(str(number) for number in _check_list(path, "visible", values["visible"]))
+    text = ",".join(str(number) for number in check_list(path, "visible", values["visible"]))
     try:
         return replace(made, visible=parse_visible(text, len(gpus), strict=True)), described
     except DeviceSpecError as error:
@@ -128,9 +130,9 @@ def read_machine_file(path: Path) -> tuple[Machine, str]:
 
 
 def _read_cluster(path: Path, values: Mapping[str, Any]) -> tuple[Machine, str]:
-    _refuse_unknown_keys(path, "the file of a cluster", values, {"name", "task", "memory", "connected"})
+    refuse_unknown_keys(path, "the file of a cluster", values, {"name", "task", "memory", "connected", "shared_link"})
     tasks: dict[tuple[str, int], Task] = {}
-    for entry in _check_tables(path, values["task"], "task of a cluster as a table [[task]]"):
+    for entry in check_tables(path, values["task"], "task of a cluster as a table [[task]]"):
         for task in _read_tasks(path, entry, tasks):
             if (task.job, task.index) in tasks:
                 raise DeviceSpecError(f"{path}: {task.name} is listed twice; omit index to take the next free one")
@@ -142,19 +144,21 @@ def _read_cluster(path: Path, values: Mapping[str, Any]) -> tuple[Machine, str]:
     connected = values.get("connected", False)
     if not isinstance(connected, bool):
         raise DeviceSpecError(f"{path}: connected = {connected!r} must be true or false")
-    memory = _parse_bytes(path, values.get("memory", "16 GiB"))
-    return make_cluster(tuple(tasks.values()), gpu_memory=memory, connected=connected), values.get("name", "a cluster")
+    memory = parse_bytes(path, values.get("memory", "16 GiB"))
+    links = read_shared_links(path, values.get("shared_link", []), {task.name: task.gpus for task in tasks.values()})
+    made = make_cluster(tuple(tasks.values()), gpu_memory=memory, connected=connected, shared_links=links)
+    return made, values.get("name", "a cluster")
 
 
 def _read_tasks(path: Path, entry: dict[str, Any], known: Mapping[tuple[str, int], Task]) -> list[Task]:
-    _refuse_unknown_keys(path, "[[task]]", entry, {"job", "index", "count", "cpus", "gpus"})
+    refuse_unknown_keys(path, "[[task]]", entry, {"job", "index", "count", "cpus", "gpus"})
     job = entry.get("job", "worker")
     if not isinstance(job, str) or not re.fullmatch("[A-Za-z][A-Za-z0-9_]*", job):
         raise DeviceSpecError(f"{path}: job = {job!r} must be a name of letters, digits and _, such as 'worker'")
-    first = _check_number(path, "index", entry.get("index", next_index(known, job)), least=0, most=1 << 20)
-    count = _check_number(path, "count", entry.get("count", 1), least=1)
-    cpus = _check_number(path, "cpus", entry.get("cpus", 1), least=1)
-    gpus = _check_number(path, "gpus", entry.get("gpus", 0), least=0)
+    first = check_number(path, "index", entry.get("index", next_index(known, job)), least=0, most=1 << 20)
+    count = check_number(path, "count", entry.get("count", 1), least=1)
+    cpus = check_number(path, "cpus", entry.get("cpus", 1), least=1)
+    gpus = check_number(path, "gpus", entry.get("gpus", 0), least=0)
     return [Task(job, index, cpus, gpus) for index in range(first, first + count)]
 
 
@@ -172,44 +176,10 @@ def _describe_machine(values: Mapping[str, Any]) -> str:
     return f"{values.get('name', 'a machine')} with {' and '.join(gpus) or 'no GPU'}"
 
 
-def _check_list(path: Path, name: str, value: Any) -> list[Any]:
-    if isinstance(value, list):
-        return value
-    raise DeviceSpecError(f"{path}: {name} = {value!r} must be a list")
-
-
-def _check_tables(path: Path, value: Any, what: str = "kind of GPU as a table [[gpu]]") -> list[dict[str, Any]]:
-    if isinstance(value, list) and all(isinstance(entry, dict) for entry in value):
-        return value
-    raise DeviceSpecError(f"{path}: write each {what}")
-
-
 def _read_gpus(path: Path, entry: dict[str, Any]) -> list[tuple[int, tuple[int, ...]]]:
-    _refuse_unknown_keys(path, "[[gpu]]", entry, {"name", "count", "memory", "virtual"})
-    memory = _parse_bytes(path, entry.get("memory", "16 GiB"))
-    split = tuple(_parse_bytes(path, part) for part in _check_list(path, "virtual", entry.get("virtual", [])))
+    refuse_unknown_keys(path, "[[gpu]]", entry, {"name", "count", "memory", "virtual"})
+    memory = parse_bytes(path, entry.get("memory", "16 GiB"))
+    split = tuple(parse_bytes(path, part) for part in check_list(path, "virtual", entry.get("virtual", [])))
     if sum(split) > memory:
         raise DeviceSpecError(f"{path}: the virtual GPUs need more memory than the {memory >> 20} MiB of their GPU")
-    return [(memory, split)] * _check_number(path, "count", entry.get("count", 1), least=0)
-
-
-def _refuse_unknown_keys(path: Path, where: str, values: Mapping[str, Any], known: set[str]) -> None:
-    unknown = sorted(set(values) - known)
-    if unknown:
-        raise DeviceSpecError(f"{path}: {where} has {unknown[0]!r}, which is unknown; known are {join_choices(known)}")
-
-
-def _check_number(path: Path, name: str, value: Any, *, least: int, most: int = 64) -> int:
-    if isinstance(value, int) and not isinstance(value, bool) and least <= value <= most:
-        return value
-    raise DeviceSpecError(f"{path}: {name} = {value!r} must be a whole number from {least} to {most}")
-
-
-def _parse_bytes(path: Path, value: Any) -> int:
-    if isinstance(value, int) and not isinstance(value, bool) and 0 < value <= _MOST_MEMORY:
-        return value
-    found = re.fullmatch(r"\s*([0-9]+(?:\.[0-9]+)?)\s*([A-Za-z]*)\s*", value) if isinstance(value, str) else None
-    amount = float(found[1]) * _UNITS.get(found[2].lower(), 0) if found is not None else 0.0
-    if not 1 <= amount <= _MOST_MEMORY:
-        raise DeviceSpecError(f'{path}: {value!r} is not an amount of memory; write one like "16 GiB" or 1073741824')
-    return int(amount)
+    return [(memory, split)] * check_number(path, "count", entry.get("count", 1), least=0)

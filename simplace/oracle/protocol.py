@@ -6,7 +6,7 @@ import json
 from dataclasses import asdict, dataclass, field
 from typing import Any, Literal
 
-from simplace.machine.machine import Machine, Task
+from simplace.machine.machine import Machine, SharedLink, Task
 
 EVENTS = "events.jsonl"  # one JSON object a line, written as things happen, so that a crash loses none of them
 LOG = "tensorflow.log"  # what TensorFlow, and other native code, prints to file descriptor 2
@@ -80,7 +80,12 @@ def request_from_json(text: str) -> Request:
     machine["virtual_gpus"] = tuple(tuple(limits) for limits in machine["virtual_gpus"])
     machine["visible"] = None if machine["visible"] is None else tuple(machine["visible"])
     machine["tasks"] = tuple(Task(**task) for task in machine["tasks"])
+    machine["shared_links"] = tuple(_read_link(**link) for link in machine["shared_links"])
     options["tags"] = tuple(options["tags"])
     options["sources"] = tuple((path, text) for path, text in options["sources"])
     fields["arguments"] = tuple(fields["arguments"])
     return Request(**fields, machine=Machine(**machine), options=Options(**options))
+
+
+def _read_link(gpus: list[int], tasks: list[str], **fields: Any) -> SharedLink:
+    return SharedLink(**fields, gpus=tuple(gpus), tasks=tuple(tasks))

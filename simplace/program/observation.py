@@ -61,7 +61,8 @@ class ObservedDevice:
     """Describe a device of the run: full name, type, and what TensorFlow says of the hardware behind it.
 
     `limit` is the bytes that a logical GPU was given, 0 for a device with all of its hardware's memory. `members` are
-    the devices that a composite device stands for.
+    the devices that a composite device stands for. `gpu` is the number of the physical GPU behind a logical one, -1
+    where it is that in the name.
     """
 
     name: str
@@ -69,6 +70,7 @@ class ObservedDevice:
     description: str = ""
     limit: int = 0
     members: tuple[str, ...] = ()
+    gpu: int = -1
 
 
 @dataclass(frozen=True, slots=True)

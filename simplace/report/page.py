@@ -27,6 +27,7 @@ from simplace.report.schedule_data import schedule_data
 from simplace.report.source_excerpts import collect_excerpts
 from simplace.result import Placed, Result
 from simplace.views.text import schedule_tables, summary, verdict
+from simplace.views.text.link_phrases import describe_links
 from simplace.views.text.quantities import format_count
 from simplace.views.text.traffic_phrases import describe_traffic, join_devices
 
@@ -107,7 +108,11 @@ def _describe_schedule(simulated: Schedule) -> dict[str, Any]:
         f"{format_count(threads.cores, 'core')}",
         "busy": {"heads": [column.title for column in busy.columns], "rows": busy.rows},
         "layers": _list_layers(simulated),
-        "notes": [*schedule_tables.list_warnings(simulated), *schedule_tables.list_assumptions(simulated)],
+        "notes": [
+            *schedule_tables.list_warnings(simulated),
+            *describe_links(simulated),
+            *schedule_tables.list_assumptions(simulated),
+        ],
     }
 
 

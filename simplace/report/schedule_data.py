@@ -12,6 +12,7 @@ from simplace.executor.trace import SpanKind, Why
 from simplace.report.packed_sentences import FIRST
 from simplace.views.figures.timeline import get_track_heading
 from simplace.views.text.left_out_phrases import WHY_LEFT_OUT
+from simplace.views.text.link_phrases import describe_sharing
 
 _KINDS: tuple[SpanKind, ...] = get_args(SpanKind)
 _SOURCES: tuple[Source, ...] = get_args(Source)
@@ -22,7 +23,8 @@ def schedule_data(schedule: Schedule) -> dict[str, Any]:
     """Return tracks and events in display order; times are in nanoseconds.
 
     Events are sorted by track and start. A start is counted from the end of the event before it, so that numbers
-    stay short. "node" is the node of the placed graph, -1 for what the partition made; "copy" is -1 for none.
+    stay short. "node" is the node of the placed graph, -1 for what the partition made; "copy" is -1 for none;
+    "sharing" says of copies which shared link slowed them down.
     """
     trace, graph = schedule.trace, schedule.estimated.graph
     tracks = [i for i in trace.track_order if any(trace.spans[s].duration for s in trace.by_track[i])]
@@ -51,6 +53,7 @@ def schedule_data(schedule: Schedule) -> dict[str, Any]:
         "critical": [int(s in critical) for s in order],
         "node": [max(graph.node_of_program(span.node) - FIRST, -1) for span in spans],
         "copy": [node.copy for node in nodes],
+        "sharing": {i: said for i, s in enumerate(order) if (said := describe_sharing(schedule, s))},
         "times": _list_times(schedule),
         "errors": _list_errors(schedule),
         "leftOut": {node - FIRST: WHY_LEFT_OUT[why] for node, why in schedule.left_out.items()},

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 
 from simplace.analysis.schedule import Schedule, schedule_placement
-from simplace.costs.cost_model import CollectiveCall, Fixed, KernelCost, OpCall, Overheads
+from simplace.costs.cost_model import CollectiveCall, Fixed, KernelCost, OpCall, Overheads, PeerWay
 from simplace.executor.control_flow import control_flow
 from simplace.executor.step_options import Threads
 from simplace.partition.graph_partition import PartitionedGraph, partition_graph
@@ -35,6 +35,7 @@ class Costs:
     name: str = "by name"
     limit: int = 0
     small: bool = False
+    peer_way: PeerWay = "pcie"
 
     def kernel(self, call: OpCall) -> KernelCost:
         if call.op in ("Placeholder", "Const", "NoOp", "Identity", "Switch", "Merge", "Enter", "Exit", "NextIteration",

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Callable
-from typing import Any
+from typing import Any, NamedTuple
 
 import tensorflow as tf
 
@@ -30,6 +30,13 @@ _LISTED = "GPU:{}" if _VERSION >= (2, 19) else "{}"
 _COMPUTE_OPTIONS = f"_compute_{_OPTIONS_FIELD}"
 
 _for_new_contexts: list[Callable[[Any], None]] = []
+
+
+class LogicalGpu(NamedTuple):
+    """Record of a logical GPU: its memory in bytes, and the number of the physical GPU behind it."""
+
+    memory: int
+    physical: int
 
 
 def computes_nothing(error: Any) -> bool:
@@ -80,8 +87,8 @@ def _ignore_setting(setting: Any) -> property:
     return property(setting.fget, lambda _, value: None)
 
 
-def session_config(config: Any, machine: Machine, plugin: str) -> tuple[Any, list[int]]:
-    """Copy a session's configuration with logging on and with the machine's devices; return each GPU's memory too."""
+def session_config(config: Any, machine: Machine, plugin: str) -> tuple[Any, list[LogicalGpu]]:
+    """Copy a session's configuration with logging on and with the machine's devices; return its GPUs, too."""
     copy = tf.compat.v1.ConfigProto()
     copy.CopyFrom(config)
     copy.log_device_placement = True
@@ -94,13 +101,13 @@ def session_config(config: Any, machine: Machine, plugin: str) -> tuple[Any, lis
     seen = _visible_gpus(machine)
     physical = seen if chosen is None else [seen[number] for number in chosen if number < len(seen)]
     splits = [[mebibytes << 20 for mebibytes in each.memory_limit_mb] for each in options.experimental.virtual_devices]
-    memory = _logical_memory(splits or [list(machine.split_of(gpu)) for gpu in physical], len(physical), machine)
+    gpus = _split_gpus(splits or [list(machine.split_of(gpu)) for gpu in physical], physical, machine)
     if "GPU" in copy.device_count:
-        memory = memory[: copy.device_count["GPU"]]
-    _show_gpus(len(memory))
-    copy.device_count["GPU"] = len(memory)
-    _list_gpus(getattr(copy, _OPTIONS_FIELD), memory)
-    return copy, memory
+        gpus = gpus[: copy.device_count["GPU"]]
+    _show_gpus(len(gpus))
+    copy.device_count["GPU"] = len(gpus)
+    _list_gpus(getattr(copy, _OPTIONS_FIELD), len(gpus))
+    return copy, gpus
 
 
 def describe_context(machine: Machine) -> list[dict[str, Any]]:
@@ -108,28 +115,29 @@ def describe_context(machine: Machine) -> list[dict[str, Any]]:
     wrap_foreign(context.ensure_initialized)()
     names = list(context.context().devices())
     own = names[0].partition("/device:")[0] + "/"
-    memory = _context_memory(context.context(), machine)
-    return [*describe_devices([name for name in names if name.startswith(own)], memory, machine),
+    gpus = _list_context_gpus(context.context(), machine)
+    return [*describe_devices([name for name in names if name.startswith(own)], gpus, machine),
             *describe_remote([name for name in names if not name.startswith(own)], machine)]  # fmt: skip
 
 
 def describe_remote(names: list[str], machine: Machine) -> list[dict[str, Any]]:
     """Describe devices of other tasks, whose GPUs are whole."""
-    return describe_devices(names, [machine.gpu_memory] * len(names), machine)
+    return describe_devices(names, [LogicalGpu(machine.gpu_memory, i) for i in range(len(names))], machine)
 
 
-def describe_devices(names: list[str], memory: list[int], machine: Machine) -> list[dict[str, Any]]:
-    """Describe devices by full name, type, emulated hardware and limit; `memory` is that of GPU:0, GPU:1 ..."""
-    return [_describe_device(name, memory, machine.gpu_memory) for name in names]
+def describe_devices(names: list[str], gpus: list[LogicalGpu], machine: Machine) -> list[dict[str, Any]]:
+    """Describe devices by full name, type, emulated hardware, limit and number; `gpus` are GPU:0, GPU:1 ..."""
+    return [_describe_device(name, gpus, machine.gpu_memory) for name in names]
 
 
-def _describe_device(name: str, memory: list[int], whole: int) -> dict[str, Any]:
+def _describe_device(name: str, gpus: list[LogicalGpu], whole: int) -> dict[str, Any]:
     kind, number = name.rsplit(":", 2)[-2:]
     if kind != "GPU":
         return {"name": name, "type": kind, "description": ""}
-    own = memory[int(number)]
-    described = {"name": name, "type": kind, "description": f"emulated, {own / GIB:g} GiB"}
-    return described if own == whole else {**described, "limit": own}
+    own = gpus[int(number)]
+    described = {"name": name, "type": kind, "description": f"emulated, {own.memory / GIB:g} GiB"}
+    limit = {} if own.memory == whole else {"limit": own.memory}
+    return {**described, **limit, **({} if own.physical == int(number) else {"gpu": own.physical})}
 
 
 def _configure_when_listed(machine: Machine) -> None:
@@ -143,7 +151,7 @@ def _configure_when_listed(machine: Machine) -> None:
             if hasattr(self, "_simplace_listed") and not reinitialize:
                 return
             self._simplace_listed = True
-            visible = _visible_gpus(machine)
+            visible = self._simplace_visible = _visible_gpus(machine)
             _show_gpus(len(visible))
             initialize(self, True)  # loading the plugin has listed them once
             _configure_devices(self, machine, visible)
@@ -186,9 +194,9 @@ def _split_gpus_by_count(machine: Machine) -> None:
     def wrap(compute: Any) -> Any:
         def compute_counted(self: Any) -> Any:
             options = _compute_as_gpu(self, wrap_foreign(compute))
-            memory = _context_memory(self, machine)
-            _show_gpus(len(memory))
-            _list_gpus(options, memory)
+            gpus = _list_context_gpus(self, machine)
+            _show_gpus(len(gpus))
+            _list_gpus(options, len(gpus))
             return options
 
         return compute_counted
@@ -211,21 +219,27 @@ def _compute_as_gpu(self: Any, compute: Callable[[Any], Any]) -> Any:
         self._memory_growth_map = growth
 
 
-def _context_memory(self: Any, machine: Machine) -> list[int]:
-    visible = [gpu for gpu in self.list_physical_devices("GPU") if gpu in self._visible_device_list]
+def _list_context_gpus(self: Any, machine: Machine) -> list[LogicalGpu]:
+    listed = self.list_physical_devices("GPU")
+    numbers = dict(zip(listed, self._simplace_visible, strict=False))
+    visible = [gpu for gpu in listed if gpu in self._visible_device_list]
     splits = [[part.memory_limit << 20 for part in self._virtual_device_map.get(gpu) or ()] for gpu in visible]
-    return _logical_memory(splits, len(visible), machine)
+    return _split_gpus(splits, [numbers[gpu] for gpu in visible], machine)
 
 
-def _logical_memory(splits: list[list[int]], gpus: int, machine: Machine) -> list[int]:
-    """Return the memory of each logical GPU; a GPU without a split is whole."""
-    given = splits[:gpus] + [[]] * (gpus - len(splits))
-    return [limit for split in given for limit in split or [machine.gpu_memory]]
+def _split_gpus(splits: list[list[int]], physical: list[int], machine: Machine) -> list[LogicalGpu]:
+    """List the logical GPUs of physical ones; a GPU without a split is whole."""
+    given = splits[: len(physical)] + [[]] * (len(physical) - len(splits))
+    return [
+        LogicalGpu(limit, number)
+        for number, split in zip(physical, given, strict=True)
+        for limit in split or [machine.gpu_memory]
+    ]
 
 
-def _list_gpus(options: Any, memory: list[int]) -> None:
+def _list_gpus(options: Any, count: int) -> None:
     """Set the options of pluggable devices: all of them visible, none split."""
-    options.visible_device_list = ",".join(map(_LISTED.format, range(len(memory))))
+    options.visible_device_list = ",".join(map(_LISTED.format, range(count)))
     del options.experimental.virtual_devices[:]
 
 

@@ -97,7 +97,7 @@ class SessionRuns:
             session._session = None  # what its __del__ looks for, should there be no such cluster
             given = config if config is not None else wrap_foreign(getattr)(context.context(), "config")
             target = self._clusters.session_target(target)
-            logged, session._simplace_memory = session_config(given, self._machine, self._plugin)
+            logged, session._simplace_gpus = session_config(given, self._machine, self._plugin)
             session._simplace_remote = bool(target)
             session._simplace_level = logged.graph_options.optimizer_options.opt_level
             if self._emulate:  # constants are folded where the run is computed, or a py_func would run twice
@@ -405,7 +405,7 @@ class SessionRuns:
         return (
             describe_remote(names, self._machine)
             if session._simplace_remote
-            else describe_devices(names, session._simplace_memory, self._machine)
+            else describe_devices(names, session._simplace_gpus, self._machine)
         )
 
 

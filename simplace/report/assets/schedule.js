@@ -306,8 +306,9 @@ class ScheduleView {
     this.tip.hidden = !span;
     if (!span) return;
     const waited = span.waited ? `; waited ${duration(span.waited)} for a ${span.why}` : "";
+    const shared = span.sharing ? `; ${span.sharing}` : "";
     const line = span.node >= 0 ? this.program.column("at", span.node) : "";
-    this.tip.textContent = visible(`${this.#name(span)}: ${span.kind}, ${spelled(span)}${span.source.error ? ` (${span.source.source})` : ""} from ${duration(span.start)}${waited}${line ? `; ${line}` : ""}`);
+    this.tip.textContent = visible(`${this.#name(span)}: ${span.kind}, ${spelled(span)}${span.source.error ? ` (${span.source.source})` : ""} from ${duration(span.start)}${shared}${waited}${line ? `; ${line}` : ""}`);
     const left = Math.min(event.offsetX + 12, this.canvas.clientWidth - this.tip.offsetWidth - 8);
     this.tip.style.left = `${Math.max(0, left)}px`;
     this.tip.style.top = `${Math.max(0, Math.min(event.offsetY + 14, this.canvas.clientHeight - this.tip.offsetHeight - 4))}px`;

@@ -76,6 +76,7 @@ class Spans {
       track: this.trackOf(at), start: this.start[at], duration: schedule.duration[at], kind: schedule.kinds[schedule.kind[at]],
       waited: schedule.waited[at], why: schedule.whys[schedule.why[at]], critical: Boolean(schedule.critical[at]),
       node: schedule.node[at], copy: schedule.copy[at], source: schedule.sources[schedule.source[at]],
+      sharing: schedule.sharing[at] || "",
     };
   }
 }

@@ -11,12 +11,13 @@ from simplace.analysis.schedule import Schedule
 from simplace.analysis.time_sources import find_source
 from simplace.devices.device_name import LOCAL_TASK
 from simplace.devices.device_set import shorten_task
-from simplace.executor.trace import Span, Track
+from simplace.executor.trace import Track
 from simplace.partition.transfers import Copy
 from simplace.program.known_names import strip_number
 from simplace.result import Placed
 from simplace.views.figures.captions import describe_placement, shorten_title
 from simplace.views.text.cost_sentences import format_makespan, format_uncertain
+from simplace.views.text.link_phrases import describe_sharing
 from simplace.views.text.quantities import format_bytes, format_duration
 from simplace.views.text.traffic_phrases import describe_traffic, join_devices
 from simplace.views.text.verdict import write_brief_verdict
@@ -42,7 +43,7 @@ def draw_timeline(schedule: Schedule) -> Gantt:
     critical = set(schedule.critical_path)
     bars = (
         *(
-            _draw_bar(schedule, span, rows[span.track], i in critical)
+            _draw_bar(schedule, i, rows[span.track], i in critical)
             for i, span in enumerate(trace.spans)
             if span.duration and span.kind != "collective"
         ),
@@ -104,8 +105,8 @@ def _shorten_track_name(schedule: Schedule, track: Track) -> str:
     return track.name.removeprefix(owner).strip() if owner and track.name != owner else track.name
 
 
-def _draw_bar(schedule: Schedule, span: Span, row: int, is_critical: bool) -> Bar:
-    graph = schedule.estimated.graph
+def _draw_bar(schedule: Schedule, number: int, row: int, is_critical: bool) -> Bar:
+    graph, span = schedule.estimated.graph, schedule.trace.spans[number]
     node = graph.nodes[span.node]
     device = graph.copies[node.copy].target if span.kind == "copy" else node.device
     label, more = (
@@ -113,7 +114,7 @@ def _draw_bar(schedule: Schedule, span: Span, row: int, is_critical: bool) -> Ba
     )
     return Bar(
         row, span.start / 1e9, span.end / 1e9, label, device, _KINDS[span.kind],
-        is_critical, _write_tooltip(schedule, span), more=more, error=find_source(schedule.estimated, span).error,
+        is_critical, _write_tooltip(schedule, number), more=more, error=find_source(schedule.estimated, span).error,
     )  # fmt: skip
 
 
@@ -147,7 +148,7 @@ def _draw_collectives(schedule: Schedule, rows: dict[int, int], critical: set[in
         one, first = graph.collectives[number], spans[0]
         label = f"{one.kind} {format_bytes(one.size)}"
         devices = join_devices(schedule.placement.devices, one.devices)
-        tooltip = f"{label} between {devices}; {_write_tooltip(schedule, first)}"
+        tooltip = f"{label} between {devices}; {_write_tooltip(schedule, found[0])}"
         tracks = sorted(rows[span.track] for span in spans)
         starts = [track for track in tracks if track - 1 not in tracks]
         ends = [track for track in tracks if track + 1 not in tracks]
@@ -158,11 +159,13 @@ def _draw_collectives(schedule: Schedule, rows: dict[int, int], critical: set[in
             )  # fmt: skip
 
 
-def _write_tooltip(schedule: Schedule, span: Span) -> str:
-    graph = schedule.estimated.graph
+def _write_tooltip(schedule: Schedule, number: int) -> str:
+    graph, span = schedule.estimated.graph, schedule.trace.spans[number]
     source = find_source(schedule.estimated, span)
     took = format_uncertain(span.duration, source.error) + (f" ({source.source})" if source.error else "")
     parts = [f"{name_part(graph, span.node)} ({graph.nodes[span.node].op}), {took} from {format_duration(span.start)}"]
+    if shared := describe_sharing(schedule, number):
+        parts.append(shared)
     if span.start > span.ready and span.why in WAITED_FOR:
         parts.append(f"waited {format_duration(span.start - span.ready)} {WAITED_FOR[span.why]}")
     if span.iteration:

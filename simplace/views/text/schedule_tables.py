@@ -24,6 +24,7 @@ from simplace.views.text.cost_sentences import (
 from simplace.views.text.finding_list import describe_finding
 from simplace.views.text.left_out_phrases import describe_grappler, describe_left_out
 from simplace.views.text.lines import wrap_line
+from simplace.views.text.link_phrases import describe_links, describe_sharing
 from simplace.views.text.path_tables import path_tables
 from simplace.views.text.quantities import format_bytes, format_count, format_duration
 from simplace.views.text.tables import name_run
@@ -42,6 +43,7 @@ def write_summary(schedule: Schedule, width: int | None = None) -> str:
     sent = describe_traffic(schedule.estimated.graph.traffic)
     parts = [write_headline(schedule), *(wrap_line(one, width) for one in (sent, optimized, left_out) if one)]
     parts += [to_text(join_alike_rows(table), width) for table in (track_table(schedule), device_time_table(schedule))]
+    parts += [wrap_line(visible(line), width) for line in describe_links(schedule)]
     path = critical_table(schedule)
     if path.rows:
         parts.append(to_text(path, width))
@@ -110,7 +112,7 @@ def critical_table(schedule: Schedule, limit: int = 8) -> Table:
                 schedule.trace.tracks[span.track].name,
                 format_uncertain(span.duration, source.error),
                 source.source if source.error else "-",
-                describe_bound(cost) or "-",
+                describe_bound(cost) or describe_sharing(schedule, i) or "-",
                 waited if span.why in WAITED_FOR else "-",
                 graph.source_line(span.node) or "-",
             )

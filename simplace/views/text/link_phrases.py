@@ -1,0 +1,61 @@
+"""What shared links cost, in words."""
+
+from __future__ import annotations
+
+from math import isinf
+
+from simplace.analysis.link_use import LinkUse
+from simplace.analysis.schedule import Schedule
+from simplace.devices.device_ranges import fold_names
+from simplace.views.text.quantities import format_count, format_duration
+
+_LISTED = 3  # tracks, or sharers: more are counted
+
+
+def describe_links(schedule: Schedule) -> list[str]:
+    """Return a line for each link that several GPUs or tasks share: how busy it is, what its copies lose."""
+    return [describe_link(use) for use in schedule.shared_links]
+
+
+def describe_link(use: LinkUse) -> str:
+    """Return a line such as "card (16 GB/s each way, shared by GPU:0, GPU:1): busy 62%; its 6 copies took ..."."""
+    link = use.link
+    rate = "" if isinf(link.bandwidth) else f"{format_rate(link.bandwidth)} each way, "
+    head = f"{link.name} ({rate}shared by {_list_some(fold_names(link.sharers))})"
+    if not use.copies:
+        return f"{head}: no copy passes it"
+    slowdown = f"{use.slowdown:.1f}"
+    times = "as long as alone" if slowdown == "1.0" else f"{slowdown} times as long as alone"
+    copies = "copy" if use.copies == 1 else format_count(use.copies, "copy")
+    return f"{head}: busy {use.share:.0%}; its {copies} took {times}"
+
+
+def describe_sharing(schedule: Schedule, number: int) -> str:
+    """Return what slowed a span down, such as "1 ms alone: shares card with GPU:1 from host", "" for nothing."""
+    trace = schedule.trace
+    copy = trace.shared.get(number)
+    if copy is None or copy.slowed_by < 0 or trace.spans[number].duration <= copy.alone:
+        return ""
+    link, others = trace.links[copy.slowed_by].name, [trace.tracks[track].name for track in copy.others]
+    because = f"shares {link} with {_list_some(others)}" if others else f"{link} is slower than its own link"
+    return f"{format_duration(copy.alone)} alone: {because}"
+
+
+def format_rate(bandwidth: float) -> str:
+    """Return bytes/s with their unit.
+
+    >>> format_rate(15.75e9), format_rate(25e6)
+    ('15.8 GB/s', '25 MB/s')
+    """
+    unit, size = ("GB/s", 1e9) if bandwidth >= 1e9 else ("MB/s", 1e6)
+    return f"{bandwidth / size:.3g} {unit}"
+
+
+def _list_some(names: list[str] | tuple[str, ...]) -> str:
+    """Return the first names, and how many more there are.
+
+    >>> _list_some(["a", "b", "c", "d"])
+    'a, b, c and 1 more'
+    """
+    more = len(names) - _LISTED
+    return ", ".join(names[:_LISTED]) + (f" and {more} more" if more > 0 else "")
