@@ -68,10 +68,8 @@ def _find_route(estimated: EstimatedGraph, number: int) -> CopyRoute:
     whole = round(1e9 * estimated.copy_seconds[number])
     latency = min(whole, round(1e9 * estimate_copy(estimated.model, devices, copy, 0)))
     moving = whole - latency
-    if not moving or not size:
-        return CopyRoute(whole, 0, inf, ())
-    ways = tuple(_list_ways(devices, copy, estimated.model.peer_way))
-    return CopyRoute(latency, moving, 1e9 * size / moving, ways)
+    ways = tuple(_list_ways(devices, copy, estimated.model.peer_way)) if size else ()
+    return CopyRoute(latency, moving, 1e9 * size / moving if moving else inf, ways)
 
 
 def _list_ways(devices: DeviceSet, copy: Copy, peer_way: PeerWay) -> Iterator[int]:

@@ -52,16 +52,16 @@ class LinkSharing:
         """Start a copy, whose span starts now; end the span when it has ended, and call `then`."""
         route, events = self._routes.of_copy[copy], self._events
         flow = _Flow(span, self._recorder.spans[span].track, route, then, float(route.moving))
+        alone, moves_at = route.latency + route.moving, events.now + route.latency
         if route.ways:
-            events.at(events.now + route.latency, lambda: self._add(flow))
+            self._recorder.shared[span] = SharedCopy(alone, moves_at, route.ways)
+        if route.ways and route.moving:
+            events.at(moves_at, lambda: self._add(flow))
         else:
-            events.at(events.now + route.latency + route.moving, lambda: self._end(flow))
+            events.at(events.now + alone, lambda: self._end(flow))
 
     def _add(self, flow: _Flow) -> None:
         self._advance()
-        self._recorder.shared[flow.span] = SharedCopy(
-            flow.route.latency + flow.route.moving, self._events.now, flow.route.ways
-        )
         self._flows.append(flow)
         self._plan_ends()
 

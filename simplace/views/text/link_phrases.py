@@ -7,6 +7,7 @@ from math import isinf
 from simplace.analysis.link_use import LinkUse
 from simplace.analysis.schedule import Schedule
 from simplace.devices.device_ranges import fold_names
+from simplace.executor.trace import SharedCopy
 from simplace.views.text.quantities import format_count, format_duration
 
 _LISTED = 3  # tracks, or sharers: more are counted
@@ -31,14 +32,29 @@ def describe_link(use: LinkUse) -> str:
 
 
 def describe_sharing(schedule: Schedule, number: int) -> str:
-    """Return what slowed a span down, such as "1 ms alone: shares card with GPU:1 from host", "" for nothing."""
+    """Return what slowed a span down, such as "1 ms alone: shares card with copies of GPU:1", "" for nothing."""
+    said = describe_sharing_briefly(schedule, number)
+    others = _name_others(schedule, schedule.trace.shared[number]) if said else []
+    return f"{said} with copies of {_list_some(others)}" if others else said
+
+
+def describe_sharing_briefly(schedule: Schedule, number: int) -> str:
+    """Return the same without the others."""
     trace = schedule.trace
     copy = trace.shared.get(number)
     if copy is None or copy.slowed_by < 0 or trace.spans[number].duration <= copy.alone:
         return ""
-    link, others = trace.links[copy.slowed_by].name, [trace.tracks[track].name for track in copy.others]
-    because = f"shares {link} with {_list_some(others)}" if others else f"{link} is slower than its own link"
+    link = trace.links[copy.slowed_by].name
+    because = f"shares {link}" if copy.others else f"{link} is slower than its own link"
     return f"{format_duration(copy.alone)} alone: {because}"
+
+
+def _name_others(schedule: Schedule, copy: SharedCopy) -> list[str]:
+    """Return the devices, or pairs of tasks, whose copies had a share."""
+    devices = schedule.placed.devices.by_name
+    tracks = [schedule.trace.tracks[i] for i in schedule.trace.track_order if i in copy.others]
+    names = [devices[track.owner].short if track.owner in devices else track.name for track in tracks]
+    return fold_names(dict.fromkeys(names))
 
 
 def format_rate(bandwidth: float) -> str:

@@ -24,7 +24,7 @@ from simplace.views.text.cost_sentences import (
 from simplace.views.text.finding_list import describe_finding
 from simplace.views.text.left_out_phrases import describe_grappler, describe_left_out
 from simplace.views.text.lines import wrap_line
-from simplace.views.text.link_phrases import describe_links, describe_sharing
+from simplace.views.text.link_phrases import describe_links, describe_sharing_briefly
 from simplace.views.text.path_tables import path_tables
 from simplace.views.text.quantities import format_bytes, format_count, format_duration
 from simplace.views.text.tables import name_run
@@ -112,7 +112,7 @@ def critical_table(schedule: Schedule, limit: int = 8) -> Table:
                 schedule.trace.tracks[span.track].name,
                 format_uncertain(span.duration, source.error),
                 source.source if source.error else "-",
-                describe_bound(cost) or describe_sharing(schedule, i) or "-",
+                describe_bound(cost) or describe_sharing_briefly(schedule, i) or "-",
                 waited if span.why in WAITED_FOR else "-",
                 graph.source_line(span.node) or "-",
             )

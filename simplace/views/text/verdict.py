@@ -10,6 +10,7 @@ from simplace.analysis.part_names import name_copied, name_part
 from simplace.analysis.schedule import Schedule
 from simplace.devices.device_ranges import fold_names
 from simplace.views.text.cost_sentences import format_makespan, format_uncertain
+from simplace.views.text.link_phrases import describe_sharing_briefly
 from simplace.views.text.quantities import format_bytes, format_count
 from viz import Column, Table
 from viz.names import visible
@@ -150,7 +151,8 @@ def _describe_cause(schedule: Schedule, group: Sequence[DeviceTime], cause: Caus
         kernels = _describe_kernels(schedule, group)
         return _GroupVerdict("launch-bound", f": {who} for the host to launch {kernels} during {share}")
     number = max((one.waits[cause] for one in group), key=lambda waited: waited.time).longest
-    during = f"during {share}, longest for {_name_span(schedule, schedule.trace.spans[number])}"
+    longest, shared = _name_span(schedule, schedule.trace.spans[number]), describe_sharing_briefly(schedule, number)
+    during = f"during {share}, longest for {longest}" + (f", {shared}" if shared else "")
     if cause == "devices":
         awaited = {schedule.find_awaited(one) for one in group}
         other = awaited.pop() if len(awaited) == 1 else "another device"
