@@ -21,11 +21,13 @@ class Diff(Changes):
     def step_times(self, **options: Unpack[StepKeywords]) -> list[StepTimes]:
         """Simulate a step of both placements of each program; the options are those of `simplace.schedule`.
 
-        A program that the change leaves as it is has no times.
+        A program that the change leaves as it is has no times, unless its devices share other links.
         """
         chosen = StepOptions(**options)
         return [
-            step_times(change.before.placement, change.after.placement, chosen) if change.differs else UNCHANGED
+            step_times(change.before.placement, change.after.placement, chosen)
+            if change.differs or change.before.placement.devices.links != change.after.placement.devices.links
+            else UNCHANGED
             for change in self.programs
         ]
 

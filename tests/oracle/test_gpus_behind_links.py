@@ -1,0 +1,86 @@
+"""Which physical GPUs share a link, where a program chooses, hides or splits GPUs itself."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from simplace.api import Placements, Settings, place
+from simplace.machine.machine import GIB, Machine, SharedLink, Task, make_cluster
+
+pytestmark = [pytest.mark.tf, pytest.mark.usefixtures("forked")]
+
+LINK = SharedLink("switch", 0, (1, 2))
+STEP = """\
+@tf.function
+def step(x):
+    return x * 2.0
+step(tf.constant(3.0))
+"""
+OF_A_SESSION = """\
+import tensorflow as tf
+v1 = tf.compat.v1
+with tf.Graph().as_default():
+    y = tf.constant(3.0) * 2.0
+    with v1.Session(config=v1.ConfigProto(gpu_options=v1.GPUOptions(visible_device_list="2,0"))) as session:
+        session.run(y)
+"""
+
+
+def shown(text: str, machine: Machine, tmp_path: Path) -> Placements:
+    path = tmp_path / "model.py"
+    path.write_text(text)
+    result = place(str(path), Settings(machine))
+    assert result.failure is None
+    return result
+
+
+def sharers(text: str, machine: Machine, tmp_path: Path) -> list[tuple[str, int]]:
+    """List the GPUs that share the first link in the largest program, by short name with the physical one."""
+    devices = shown(text, machine, tmp_path).largest().placement.devices
+    return [(devices.by_name[name].short, number) for link in devices.links for name, number in link.gpus.items()]
+
+
+@pytest.mark.parametrize(
+    ("lines", "found"),
+    [
+        ("", [("GPU:1", 1), ("GPU:2", 2)]),
+        ("tf.config.set_visible_devices(gpus[2], 'GPU')", [("GPU:0", 2)]),
+        ("tf.config.set_visible_devices(gpus[0], 'GPU')", []),
+        (
+            "tf.config.set_logical_device_configuration(gpus[1], 2 * [tf.config.LogicalDeviceConfiguration(1024)])",
+            [("GPU:1", 1), ("GPU:2", 1), ("GPU:3", 2)],
+        ),
+    ],
+)
+def test_gpus_that_a_program_hides_or_splits(lines: str, found: list[tuple[str, int]], tmp_path: Path) -> None:
+    text = f"import tensorflow as tf\ngpus = tf.config.list_physical_devices('GPU')\n{lines}\n{STEP}"
+    assert sharers(text, Machine(gpus=3, shared_links=(LINK,)), tmp_path) == found
+
+
+def test_gpus_that_the_machine_hides_and_splits(tmp_path: Path) -> None:
+    machine = Machine(gpus=3, virtual_gpus=((), (), (GIB, GIB)), visible=(2, 0), shared_links=(LINK,))
+    assert sharers(f"import tensorflow as tf\n{STEP}", machine, tmp_path) == [("GPU:0", 2), ("GPU:1", 2)]
+
+
+def test_gpus_that_a_program_hides_before_tensorflow_starts(tmp_path: Path) -> None:
+    text = f"import os\nos.environ['CUDA_VISIBLE_DEVICES'] = '2,1'\nimport tensorflow as tf\n{STEP}"
+    machine = Machine(gpus=3, shared_links=(LINK,))
+    assert sharers(text, machine, tmp_path) == [("GPU:0", 2), ("GPU:1", 1)]
+
+
+def test_gpus_that_a_session_chooses(tmp_path: Path) -> None:
+    assert sharers(OF_A_SESSION, Machine(gpus=3, shared_links=(LINK,)), tmp_path) == [("GPU:0", 2)]
+
+
+def test_links_of_a_cluster(tmp_path: Path) -> None:
+    links = (SharedLink("switch", 0, (0, 1), "/job:worker/task:1"), SharedLink("card", tasks=("/job:worker/task:0",)))
+    tasks = tuple(Task("worker", i, gpus=2) for i in range(2))
+    machine = make_cluster(tasks, connected=True, shared_links=links)
+    devices = shown(f"import tensorflow as tf\n{STEP}", machine, tmp_path).largest().placement.devices
+    assert [(link.name, list(link.gpus.values()), link.tasks) for link in devices.links] == [
+        ("switch", [0, 1], ()),
+        ("card", [], ("/job:worker/replica:0/task:0",)),
+    ]
+    assert all("task:1" in name for name in devices.links[0].gpus)

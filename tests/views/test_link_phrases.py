@@ -1,0 +1,90 @@
+"""What is said of links that several GPUs share: in summaries, tables, tooltips, traces, JSON and on the page."""
+
+from __future__ import annotations
+
+import json
+from math import inf
+
+import pytest
+
+from simplace.analysis.link_use import LinkUse
+from simplace.executor.trace import PassedLink
+from simplace.exports.chrome_trace import chrome_trace
+from simplace.exports.schedule_report import report_schedule
+from simplace.report.schedule_data import schedule_data
+from simplace.views.figures.timeline import draw_timeline
+from simplace.views.text.link_phrases import describe_link, describe_links
+from simplace.views.text.schedule_tables import write_summary
+from simplace.views.text.verdict import write_verdict
+from tests.executor.linked_worlds import BOTH_FROM_HOST, run, switch
+
+SHARED = run(BOTH_FROM_HOST, switch("switch", 0, 1), switch("port", 0, 1, 2, 3, bandwidth=4_000_000))
+SAID = "5 ms alone: shares switch with copies of GPU:1"
+
+
+def test_the_summary_says_what_each_link_costs() -> None:
+    lines = [
+        "switch (1 MB/s each way, shared by GPU:0, GPU:1): busy 80%; its 2 copies took 1.8 times as long as alone",
+        "port (4 MB/s each way, shared by GPU:0 … GPU:3): busy 80%; its 2 copies took 1.8 times as long as alone",
+    ]
+    assert describe_links(SHARED) == lines
+    assert all(f"\n\n{line}\n\n" in write_summary(SHARED) for line in lines)
+    assert not describe_links(run(BOTH_FROM_HOST))
+
+
+@pytest.mark.parametrize(
+    ("use", "said"),
+    [
+        ((0, 0, 0.0, 0, 0), "no copy passes it"),
+        ((1, 5, 0.5, 8, 8), "busy 50%; its copy took as long as alone"),
+        ((1, 5, 0.5, 12, 8), "busy 50%; its copy took 1.5 times as long as alone"),
+        ((3, 5, 0.5, 801, 800), "busy 50%; its 3 copies took as long as alone"),
+    ],
+)
+def test_one_line_is_enough(use: tuple[int, int, float, int, int], said: str) -> None:
+    assert describe_link(LinkUse(PassedLink("card", inf, ("worker/0",)), *use)) == f"card (shared by worker/0): {said}"
+
+
+def test_a_copy_says_what_slowed_it_down() -> None:
+    assert any(SAID in bar.tooltip for bar in draw_timeline(SHARED).bars)
+    assert "longest for x:0 (3.91 KiB), 5 ms alone: shares switch" in write_verdict(SHARED)
+    assert "5 ms alone: shares switch  " in write_summary(SHARED)
+    assert SAID in schedule_data(SHARED)["sharing"].values()
+
+
+def test_a_copy_says_that_a_link_is_slower_than_its_own() -> None:
+    done = run(
+        "x = Placeholder() @c {dtype=float, shape=dims(1000)}\nA = Neg(x) @g0", switch("card", 0, bandwidth=500_000)
+    )
+    (said,) = schedule_data(done)["sharing"].values()
+    assert said == "5 ms alone: card is slower than its own link"
+
+
+def test_a_trace_and_json_have_what_was_shared() -> None:
+    report = json.loads(json.dumps(report_schedule(SHARED, "")))
+    assert report["shared_links"][0] == {
+        "name": "switch", "bandwidth": 1e6, "sharers": ["GPU:0", "GPU:1"], "copies": 2, "busy": 8_000_000,
+        "share": 0.8, "took": 18_000_000, "alone": 10_000_000,
+    }  # fmt: skip
+    sharing = [
+        (report["lanes"][span["lane"]]["name"], span["sharing"]) for span in report["spans"] if "sharing" in span
+    ]
+    lanes = {lane["name"]: i for i, lane in enumerate(report["lanes"])}
+    assert sharing == [
+        (
+            "GPU:0 from host",
+            {"alone": 5_000_000, "links": [0, 1], "slowed_by": 0, "others": [lanes["GPU:1 from host"]]},
+        ),
+        (
+            "GPU:1 from host",
+            {"alone": 5_000_000, "links": [0, 1], "slowed_by": 0, "others": [lanes["GPU:0 from host"]]},
+        ),
+    ]
+    events = [event["args"] for event in chrome_trace(SHARED)["traceEvents"] if event.get("cat") == "copy"]
+    assert [(args["alone (µs)"], args["passes"]) for args in events] == [(5000.0, ["switch", "port"])] * 2
+
+
+def test_without_links_outputs_have_no_word_of_them() -> None:
+    report = report_schedule(run(BOTH_FROM_HOST), "")
+    assert report["shared_links"] == []
+    assert not any("sharing" in span for span in report["spans"])
