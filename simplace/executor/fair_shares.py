@@ -7,7 +7,9 @@ fast as it would be alone, or a link that it passes is full.
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Mapping, Sequence
+from math import inf
 from typing import NamedTuple
 
 
@@ -32,25 +34,26 @@ def share_fairly(demands: Sequence[Demand], capacities: Sequence[float]) -> list
     [9.0, 3.0, 2.0]
     """
     found: dict[int, FairRate] = {}
-    left = dict(enumerate(capacities))
-    passing = {link: [i for i, demand in enumerate(demands) if link in demand.links] for link in left}
-    while len(found) < len(demands):
-        open_to = {link: sum(i not in found for i in passing[link]) for link in left}
-        levels = {link: left[link] / count for link, count in open_to.items() if count}
-        full = min(levels, key=lambda link: levels[link], default=-1)
-        fixed = _fix_next(demands, found, levels, full)
+    left, growing = list(capacities), list(range(len(demands)))
+    while growing:
+        counts = Counter(link for i in growing for link in demands[i].links)
+        fixed = _fix_next(demands, growing, {link: left[link] / counts[link] for link in sorted(counts)})
         for i, fair in fixed.items():
             for link in demands[i].links:
                 left[link] = max(0.0, left[link] - fair.rate)
         found |= fixed
+        growing = [i for i in growing if i not in fixed]
     return [found[i] for i in range(len(demands))]
 
 
-def _fix_next(
-    demands: Sequence[Demand], found: Mapping[int, FairRate], levels: Mapping[int, float], full: int
-) -> dict[int, FairRate]:
-    """Return the rates that no longer grow: those as fast as alone; where there is none, those of the full link."""
-    level = levels.get(full, float("inf"))
-    growing = [i for i in range(len(demands)) if i not in found]
-    alone = {i: FairRate(demands[i].limit) for i in growing if demands[i].limit <= level}
-    return alone or {i: FairRate(level, full) for i in growing if full in demands[i].links}
+def _fix_next(demands: Sequence[Demand], growing: Sequence[int], levels: Mapping[int, float]) -> dict[int, FairRate]:
+    """Return the rates that grow no more: those as fast as alone; where there is none, those of links that are full.
+
+    `levels` has for each link the rate at which it is full if all that pass it have the same.
+    """
+    level = min(levels.values(), default=inf)
+    if alone := {i: FairRate(demands[i].limit) for i in growing if demands[i].limit <= level}:
+        return alone
+    full = [link for link, one in levels.items() if one == level]
+    passing = {i: next((link for link in full if link in demands[i].links), -1) for i in growing}
+    return {i: FairRate(level, link) for i, link in passing.items() if link >= 0}

@@ -38,9 +38,10 @@ def parse_machine(spec: str | None, visible: str | None, environment: Mapping[st
     if chosen is None:
         return found, where
     numbers = parse_visible(chosen, found.gpus, strict=visible is not None)
-    logical = [number for number in numbers for _ in found.split_of(number) or (0,)]
-    shown = ", ".join(f"GPU:{i} is physical GPU {number}" for i, number in enumerate(logical)) or "no GPU is visible"
-    return replace(found, visible=numbers), f"{where}; {why}={chosen!r}: {shown}"
+    made = replace(found, visible=numbers)
+    logical = [f"GPU:{i} is physical GPU {number}" for i, number in enumerate(made.hardware_of_gpus)]
+    shown = ", ".join(logical) or "no GPU is visible"
+    return made, f"{where}; {why}={chosen!r}: {shown}"
 
 
 def parse_visible(text: str, gpus: int, *, strict: bool) -> tuple[int, ...]:

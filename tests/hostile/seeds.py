@@ -97,6 +97,9 @@ MACHINES = (
     'virtual = ["4 GiB", "4 GiB"]\n',
     'name = "two"\nmemory = "8 GiB"\nconnected = true\n[[task]]\njob = "ps"\ncpus = 1\n[[task]]\njob = "worker"\n'
     "index = 0\ncount = 2\ngpus = 2\n",
+    '[[gpu]]\ncount = 2\n[[shared_link]]\nname = "switch"\nbandwidth = "16 GB/s"\ngpus = [0, 1]\n',
+    '[[task]]\ncount = 2\ngpus = 1\n[[shared_link]]\nname = "card"\ntasks = ["worker:0"]\n'
+    '[[shared_link]]\nname = "switch"\ntask = "worker:1"\ngpus = [0]\n',
 )
 
 KERNELS = (

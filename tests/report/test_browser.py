@@ -9,6 +9,7 @@ import pytest
 from simplace.analysis.schedule import schedule_placement
 from simplace.explain.explanation import Explainer, explain_node
 from simplace.result import Result
+from tests.executor.linked_worlds import BOTH_FROM_HOST, run, switch
 from tests.report import worlds
 from tests.report.conftest import Opened
 from tests.views import graphs
@@ -307,6 +308,25 @@ def test_the_schedule_is_the_simulated_one(opened: Open) -> None:
     canvas = page.find("#panel-schedule canvas")
     assert canvas.size["height"] > 40
     assert canvas.get_attribute("aria-label").startswith("Gantt chart. world: ")
+
+
+def test_a_copy_that_shared_a_link_says_so(opened: Open) -> None:
+    text = BOTH_FROM_HOST.replace("1000", "1000000")
+    page = opened(worlds.result(run(text, switch("switch", 0, 1)).placement))
+    page.find("#tab-schedule").click()
+    panel = page.find("#panel-schedule")
+    assert "switch (31.5 GB/s each way, shared by GPU:0, GPU:1): busy" in panel.text
+    page.run("""
+        const at = [...Array(schedule.spans.count).keys()].find((i) => schedule.spans.at(i).sharing);
+        const {track, start, duration} = schedule.spans.at(at);
+        const {from, to} = schedule.view;
+        const box = schedule.canvas.getBoundingClientRect();
+        const place = (start + duration / 2 - from) / (to - from);
+        const x = schedule.names + place * (schedule.canvas.clientWidth - schedule.names - 8);
+        const where = {clientX: box.left + x, clientY: box.top + AXIS + (track + 0.5) * TRACK, bubbles: true};
+        schedule.canvas.dispatchEvent(new PointerEvent("pointermove", where));
+    """)
+    assert "alone: shares switch with copies of GPU:1" in page.find("#panel-schedule .tip").text
 
 
 def test_a_difference_is_listed(opened: Open) -> None:
