@@ -53,3 +53,11 @@ def test_control_edges_spread_the_copies() -> None:
         last[name] = max(busy(done, "GPU:0 from host").values()) / done.trace.makespan
     assert waited["when_needed"] < waited["all_at_once"] / 4
     assert last["all_at_once"] < 0.3 < 0.7 < last["when_needed"]
+
+
+def test_gpus_behind_one_port_wait_for_each_others_copies() -> None:
+    spans = []
+    for machine in ("cpu:1,gpu:4", str(SAMPLES / "four_gpus.toml")):
+        (placed,) = place(str(SAMPLES / "two_towers.py"), machine).programs
+        spans.append(schedule_placement(placed.placement, gpu="t4").trace.makespan)
+    assert 1.05 < spans[1] / spans[0] < 1.1
