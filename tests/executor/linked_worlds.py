@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from simplace.analysis.schedule import Schedule, schedule_placement
-from simplace.costs.cost_model import PeerWay
+from simplace.costs.cost_model import CostModel, PeerWay
 from simplace.devices.device_link import DeviceLink
 from simplace.devices.device_set import DeviceSet, local_devices
 from simplace.pipeline import place_program
@@ -34,7 +34,7 @@ def run(text: str, *links: DeviceLink, way: PeerWay = "pcie", devices: DeviceSet
     return simulated(text, links, Wires(peer_way=way), devices=devices)
 
 
-def simulated(text: str, links: tuple[DeviceLink, ...], costs: Costs, executor: str = "tensorflow",
+def simulated(text: str, links: tuple[DeviceLink, ...], costs: CostModel, executor: str = "tensorflow",
               devices: DeviceSet | None = None) -> Schedule:  # fmt: skip
     for short, full in zip(PARTS[::2], PARTS[1::2], strict=True):
         text = text.replace(short, full)

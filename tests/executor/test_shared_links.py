@@ -10,7 +10,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from simplace.analysis.schedule import Schedule, schedule_placement
+from simplace.costs.chosen_model import cost_model
 from simplace.costs.cost_model import PeerWay
+from simplace.costs.flat_costs import FlatCosts
 from simplace.devices.device_link import DeviceLink
 from simplace.devices.device_set import DeviceSet, make_device
 from simplace.executor.execution import EXECUTORS
@@ -200,3 +202,24 @@ class T4(Costs):
 
     def copy(self, size: int, source: str, target: str) -> float:
         return 0.0 if source == target == "CPU" else size / 15.75e9
+
+
+@pytest.mark.parametrize(
+    ("costs", "gpu", "way"),
+    [
+        ("modelled", "a100", "nvlink"),
+        ("modelled", "t4", "host"),
+        ("modelled", "a100-pcie", "host"),  # as it is sold without a bridge
+        ("analytic", "a100", "nvlink"),
+        ("analytic", "t4", "pcie"),
+        ("flat", "t4", "pcie"),
+    ],
+)
+def test_cost_models_tell_the_way_between_gpus(costs: str, gpu: str, way: PeerWay) -> None:
+    assert cost_model(costs, gpu).peer_way == way
+
+
+def test_flat_costs_share_nothing() -> None:
+    done = simulated(BOTH_FROM_HOST, (switch("switch", 0, 1),), FlatCosts())
+    assert [span.duration for span in done.trace.spans if span.kind == "copy"] == [1_000_000] * 2
+    assert [(use.copies, use.busy, use.slowdown) for use in done.shared_links] == [(2, 0, 1.0)]
