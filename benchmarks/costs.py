@@ -22,6 +22,7 @@ sys.path.insert(0, str(ROOT))  # for a run by the file's name
 from benchmarks.costs_collectives import fit_collectives, measure_mean_errors, tabulate_collectives  # noqa: E402
 from benchmarks.costs_data import Measured, MeasuredCollective, list_unknown, read_collectives, read_operators  # noqa: E402
 from benchmarks.costs_fit import Constants, fit_constants, predict_seconds  # noqa: E402
+from benchmarks.costs_speed import tabulate_speed  # noqa: E402
 from benchmarks.costs_steps import judge_steps, read_steps, tabulate_steps  # noqa: E402
 from simplace.costs.gpu_constants import FILE, GpuConstants, format_constants, read_constants  # noqa: E402
 from simplace.costs.gpu_convolutions import Convolution  # noqa: E402
@@ -79,7 +80,7 @@ def main() -> None:
     tables = [*_format_tables(judged), *_format_collectives(collectives, committed)]
     without = {gpu: _complete_constants(fitted, committed) for gpu, fitted in fits.items()}
     tables += tabulate_steps(judge_steps(read_steps(options.folder), without, committed))
-    print("\n".join(tables))
+    print("\n".join([*tables, *tabulate_speed()]))
     if options.write:
         _write_docs(tables)
 
