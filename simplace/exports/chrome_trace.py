@@ -10,7 +10,7 @@ from typing import Any
 
 from simplace.analysis.part_names import name_part
 from simplace.analysis.schedule import Schedule
-from simplace.analysis.time_sources import find_source
+from simplace.analysis.time_sources import find_cost, find_source
 from simplace.devices.device_name import LOCAL_TASK
 from simplace.executor.trace import Span
 
@@ -80,6 +80,10 @@ def _describe_slice(schedule: Schedule, pids: dict[str, int], i: int, is_critica
         copy = schedule.trace.shared[i]
         links = list(dict.fromkeys(schedule.trace.links[way // 2].name for way in copy.ways))
         arguments |= {"alone (µs)": copy.alone / 1000, "passes": links}
+    cost = find_cost(schedule.estimated, span)
+    if cost is not None and cost.bound is not None:
+        arguments |= {"bound by": cost.bound}
+        arguments |= {} if cost.bound == "latency" else {"share of peak": round(cost.share, 4)}
     line = graph.source_line(span.node)
     if line:
         arguments["line"] = line

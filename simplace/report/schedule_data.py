@@ -11,6 +11,7 @@ from simplace.costs.cost_model import Source
 from simplace.executor.trace import SpanKind, Why
 from simplace.report.packed_sentences import FIRST
 from simplace.views.figures.timeline import get_track_heading
+from simplace.views.text.cost_sentences import describe_bound
 from simplace.views.text.left_out_phrases import WHY_LEFT_OUT
 from simplace.views.text.link_phrases import describe_sharing
 
@@ -59,6 +60,7 @@ def schedule_data(schedule: Schedule) -> dict[str, Any]:
         "leftOut": {node - FIRST: WHY_LEFT_OUT[why] for node, why in schedule.left_out.items()},
         "origins": _SOURCES,
         "origin": _list_origins(schedule),
+        **_list_bounds(schedule),
     }
 
 
@@ -104,3 +106,15 @@ def _list_origins(schedule: Schedule) -> list[int]:
         if node >= FIRST and cost.host_s + cost.device_s:
             origins[node - FIRST] = _SOURCES.index(cost.source)
     return origins
+
+
+def _list_bounds(schedule: Schedule) -> dict[str, Any]:
+    """Return the phrases of what bounds GPU kernels, and which of them each node of the placed graph has."""
+    estimated = schedule.estimated
+    told = [""] * (len(schedule.placement.graph) - FIRST)
+    for i, cost in enumerate(estimated.kernels):
+        node = estimated.graph.node_of_program(i)
+        if node >= FIRST:
+            told[node - FIRST] = describe_bound(cost)
+    phrases = {phrase: number for number, phrase in enumerate(sorted({"", *told}))}
+    return {"bounds": list(phrases), "bound": [phrases[phrase] for phrase in told]}

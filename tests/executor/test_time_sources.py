@@ -1,6 +1,7 @@
 """Where the times of a path come from, and what the text and the JSON say of it."""
 
 import re
+from dataclasses import replace
 from math import hypot
 from unittest.mock import ANY
 
@@ -8,10 +9,11 @@ import pytest
 
 from simplace.analysis.schedule import schedule_placement
 from simplace.analysis.time_sources import share_sources
-from simplace.costs.cost_model import COPY_ERROR, GUESSED_ERROR, MEASURED_ERROR
+from simplace.costs.cost_model import COPY_ERROR, GUESSED_ERROR, MEASURED_ERROR, KernelCost, OpCall
 from simplace.costs.modelled_costs import make_modelled_costs
 from simplace.costs.recorded_costs import RecordedCosts
 from simplace.explain.finding_lines import format_error
+from simplace.exports.chrome_trace import chrome_trace
 from simplace.exports.schedule_report import report_schedule
 from simplace.report.schedule_data import schedule_data
 from simplace.views.figures.memory_chart import memory_chart
@@ -118,3 +120,21 @@ def test_the_page_has_source_and_error_of_each_event(done) -> None:
     assert data["errors"] == sorted([0.0, error, MEASURED_ERROR])
     assert [data["origins"][i] for i in data["origin"]] == ["guessed", "modelled", "measured"]
     assert data["uncertainty"] == round(done.uncertainty, 3)
+
+
+class _Bound(Costs):
+    """Cost each GPU kernel as one that is bound by memory."""
+
+    def kernel(self, call: OpCall) -> KernelCost:
+        cost = super().kernel(call)
+        return replace(cost, bound="memory", share=0.714) if cost.device_s else cost
+
+
+def test_what_bounds_a_kernel_is_in_each_output() -> None:
+    done, told = schedule_placement(placed(WORLD), costs=_Bound()), "memory-bound, 71% of peak bandwidth"
+    assert told in write_summary(done)
+    assert [bar.label for bar in draw_timeline(done).bars if f"; {told}" in bar.tooltip] == ["AddV2"]
+    data = schedule_data(done)
+    assert sorted(data["bounds"][i] for i in data["bound"]) == ["", "", told]
+    kernels = [event["args"] for event in chrome_trace(done)["traceEvents"] if event.get("cat") == "kernel"]
+    assert [(one["bound by"], one["share of peak"]) for one in kernels] == [("memory", 0.714)]

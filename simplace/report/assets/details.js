@@ -109,7 +109,8 @@ class Details {
   #time(node) {
     const { program } = this;
     const [time, error] = [program.times[node], program.errors[node]];
-    return duration(time) + plusMinus(error) + (error ? `, ${program.timeSource(node)}` : "");
+    const bound = program.bound(node);
+    return duration(time) + plusMinus(error) + (error ? `, ${program.timeSource(node)}` : "") + (bound ? `; ${bound}` : "");
   }
 
   /** Show a line of the user's program with the lines around it. */

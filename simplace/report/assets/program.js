@@ -67,6 +67,8 @@ class Program {
   get times() { return this.raw.schedule.times ?? null; }
   leftOut(node) { return this.raw.schedule.leftOut?.[node] ?? ""; }
   timeSource(node) { return this.raw.schedule.origins[this.raw.schedule.origin[node]]; }
+  /** What bounds the kernel of a node on a GPU, and how near it comes to the peak of that; "" where that is not known. */
+  bound(node) { return this.raw.schedule.bounds[this.raw.schedule.bound[node]]; }
   get errors() { return this.raw.schedule.errors ?? null; }
 
   text(number) { return this.raw.texts[number]; }

@@ -100,12 +100,15 @@ class ScheduleView {
   #longest(spans) {
     const rows = spans.map((span) => make("tr", {},
       make("td", { class: "right" }, duration(span.start)), make("td", { class: "right" }, spelled(span)),
-      make("td", {}, span.source.source),
+      make("td", {}, span.source.source), make("td", {}, this.#bound(span)),
       make("td", {}, this.program.schedule.tracks[span.track].name),
       make("td", {}, span.node >= 0 ? this.details.spelled([{ node: span.node, text: this.#name(span) }])[0] : visible(this.#name(span)))));
-    const heads = [`start${plusMinus(this.program.schedule.uncertainty)}`, "duration", "source", "track", "node"].map((title, i) => make("th", { scope: "col", class: i < 2 ? "right" : "" }, title));
+    const heads = [`start${plusMinus(this.program.schedule.uncertainty)}`, "duration", "source", "bound", "track", "node"].map((title, i) => make("th", { scope: "col", class: i < 2 ? "right" : "" }, title));
     return make("div", { class: "scroll" }, make("table", {}, make("thead", {}, make("tr", {}, ...heads)), make("tbody", {}, ...rows)));
   }
+
+  /** Say what bounds a kernel on a GPU, "" for all else. */
+  #bound(span) { return span.kind === "kernel" && span.node >= 0 ? this.program.bound(span.node) : ""; }
 
   #name(span) {
     const { copies } = this.program.raw;
@@ -308,7 +311,8 @@ class ScheduleView {
     const waited = span.waited ? `; waited ${duration(span.waited)} for a ${span.why}` : "";
     const shared = span.sharing ? `; ${span.sharing}` : "";
     const line = span.node >= 0 ? this.program.column("at", span.node) : "";
-    this.tip.textContent = visible(`${this.#name(span)}: ${span.kind}, ${spelled(span)}${span.source.error ? ` (${span.source.source})` : ""} from ${duration(span.start)}${shared}${waited}${line ? `; ${line}` : ""}`);
+    const bound = this.#bound(span);
+    this.tip.textContent = visible(`${this.#name(span)}: ${span.kind}, ${spelled(span)}${span.source.error ? ` (${span.source.source})` : ""}${bound ? `, ${bound},` : ""} from ${duration(span.start)}${shared}${waited}${line ? `; ${line}` : ""}`);
     const left = Math.min(event.offsetX + 12, this.canvas.clientWidth - this.tip.offsetWidth - 8);
     this.tip.style.left = `${Math.max(0, left)}px`;
     this.tip.style.top = `${Math.max(0, Math.min(event.offsetY + 14, this.canvas.clientHeight - this.tip.offsetHeight - 4))}px`;

@@ -8,7 +8,7 @@ from dataclasses import replace
 
 from simplace.analysis.part_names import name_part
 from simplace.analysis.schedule import Schedule
-from simplace.analysis.time_sources import find_source
+from simplace.analysis.time_sources import find_cost, find_source
 from simplace.devices.device_name import LOCAL_TASK
 from simplace.devices.device_set import shorten_task
 from simplace.executor.trace import Track
@@ -16,7 +16,7 @@ from simplace.partition.transfers import Copy
 from simplace.program.known_names import strip_number
 from simplace.result import Placed
 from simplace.views.figures.captions import describe_placement, shorten_title
-from simplace.views.text.cost_sentences import format_makespan, format_uncertain
+from simplace.views.text.cost_sentences import describe_bound, format_makespan, format_uncertain
 from simplace.views.text.link_phrases import describe_sharing
 from simplace.views.text.quantities import format_bytes, format_duration
 from simplace.views.text.traffic_phrases import describe_traffic, join_devices
@@ -166,6 +166,8 @@ def _write_tooltip(schedule: Schedule, number: int) -> str:
     parts = [f"{name_part(graph, span.node)} ({graph.nodes[span.node].op}), {took} from {format_duration(span.start)}"]
     if shared := describe_sharing(schedule, number):
         parts.append(shared)
+    if bound := describe_bound(find_cost(schedule.estimated, span)):
+        parts.append(bound)
     if span.start > span.ready and span.why in WAITED_FOR:
         parts.append(f"waited {format_duration(span.start - span.ready)} {WAITED_FOR[span.why]}")
     if span.iteration:
