@@ -16,7 +16,8 @@ class StartMemory:
     """Record of what a process takes of one GPU at start, and at most later: bytes.
 
     `process` is a task ("/job:worker/task:1"), `device` a full name. `is_logical` says that the limit is the device's
-    own, `is_used` that the step has ops or copies there.
+    own, `is_used` that the step has ops or copies there. `fraction` is per_process_gpu_memory_fraction, 0 where it is
+    not set or does not count.
     """
 
     process: str
@@ -25,20 +26,26 @@ class StartMemory:
     at_most: int
     is_logical: bool
     is_used: bool
+    fraction: float = 0.0
 
 
 def list_start_memory(schedule: Schedule, *, grows: bool) -> list[StartMemory]:
     """List the GPUs of the device set, by process; `grows` is the setting of memory growth."""
-    limits, used = schedule.execution.limits, set(schedule.estimated.graph.devices)
-    return [
-        StartMemory(
-            device.name.partition("/device:")[0].replace("/replica:0", ""),
-            device.name,
-            0 if grows and not device.memory else limits[device.name],
-            limits[device.name],
-            bool(device.memory or device.name in schedule.execution.options.limits),
-            device.name in used,
+    limits, used, options = schedule.execution.limits, set(schedule.estimated.graph.devices), schedule.execution.options
+    found = []
+    for device in schedule.placement.devices:
+        if device.type != "GPU" or not limits.get(device.name):
+            continue
+        is_logical = bool(device.memory or device.name in options.limits)
+        found.append(
+            StartMemory(
+                device.name.partition("/device:")[0].replace("/replica:0", ""),
+                device.name,
+                0 if grows and not device.memory else limits[device.name],
+                limits[device.name],
+                is_logical,
+                device.name in used,
+                0.0 if is_logical else options.gpu_memory_fraction,
+            )
         )
-        for device in schedule.placement.devices
-        if device.type == "GPU" and limits.get(device.name)
-    ]
+    return found

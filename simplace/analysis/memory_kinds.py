@@ -23,7 +23,8 @@ _MOST = 0.6  # of the outputs: a scope with more is opened
 class MemoryKind(Enum):
     """The kinds of what is in memory."""
 
-    VARIABLE = "variables"
+    VARIABLE = "weights"
+    STATE = "optimizer, metrics"
     OF_OTHERS = "variables of other functions"
     ARGUMENT = "arguments"
     CONSTANT = "constants"
@@ -44,10 +45,19 @@ class Part:
     largest: Held | None
 
 
-def list_by_kind(schedule: Schedule, use: MemoryUse) -> list[tuple[MemoryKind, Part]]:
-    """Sum up the tensors at the peak by kind, in the order of the kinds."""
-    found = dict(_group(use.holders, lambda held: find_kind(schedule, held)))
+def list_by_kind(schedule: Schedule, use: MemoryUse, is_state: Callable[[int], bool]) -> list[tuple[MemoryKind, Part]]:
+    """Sum up the tensors at the peak by kind, in the order of the kinds.
+
+    `is_state` tells of a node that uses a variable whether that is an optimizer's or a metric's.
+    """
+    found = dict(_group(use.holders, lambda held: divide_kind(schedule, held, is_state)))
     return [(kind, found[kind]) for kind in MemoryKind if kind in found]
+
+
+def divide_kind(schedule: Schedule, held: Held, is_state: Callable[[int], bool]) -> MemoryKind:
+    """Return the kind of a tensor in memory, of variables whether they are the model's."""
+    kind = find_kind(schedule, held)
+    return MemoryKind.STATE if kind is MemoryKind.VARIABLE and is_state(held.node) else kind
 
 
 def list_by_line(schedule: Schedule, use: MemoryUse) -> list[tuple[str, Part]]:
@@ -135,7 +145,7 @@ def _list_parts(name: str) -> Path:
 
 
 def find_kind(schedule: Schedule, held: Held) -> MemoryKind:
-    """Return the kind of a tensor in memory."""
+    """Return the kind of a tensor in memory; each variable counts as the model's."""
     node = schedule.estimated.graph.nodes[held.node]
     if held.slot == SCRATCH:
         return MemoryKind.SCRATCH

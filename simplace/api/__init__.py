@@ -182,6 +182,11 @@ def _grows(result: Result) -> bool:
     return forced == "true" or (forced != "false" and any(fact.kind == "memory growth" for fact in result.python))
 
 
+def _find_memory_fraction(result: Result) -> float:
+    """Return the fraction of a GPU's memory that the first session which says so takes, 0 where none does."""
+    return next((float(fact.values["fraction"]) for fact in result.python if fact.kind == "memory fraction"), 0.0)
+
+
 class Placements(Result):
     """Record of a target's placements, with methods to print, draw and export them; a notebook shows a page."""
 
@@ -254,7 +259,8 @@ class Placements(Result):
         """Return whether a step of a program (the largest by default) fits in memory, and the largest batch that does.
 
         The options are those of `schedule`: `gpu` names the GPU, `batch` is another batch than the program's own. Where
-        the run told what was allocated before the program's first call, its first two steps are simulated.
+        the run told what was allocated before the program's first call, its first two steps are simulated. Without
+        `gpu_memory_fraction` that of the program's sessions holds.
         """
         from simplace.analysis.schedule import Schedule
         from simplace.api import host_memory
@@ -269,6 +275,7 @@ class Placements(Result):
             chosen = {"warm": False, "steps": 2, **options}
         elif options.get("batch"):  # what is folded depends on the batch
             chosen = {"optimizes": False, **options}
+        chosen["gpu_memory_fraction"] = options.get("gpu_memory_fraction") or _find_memory_fraction(self)
         chosen["limits"] = {**host_memory.find_limits(placed, os.environ), **options.get("limits", {})}
         schedule = Schedule.of(placed.placement, StepOptions(**chosen))
         found = host_memory.describe_before(schedule, before)

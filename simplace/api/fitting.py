@@ -25,8 +25,9 @@ class Memory(StepMemory):
     def to_json(self) -> dict[str, Any]:
         """Return everything as JSON-ready data (schema simplace/memory/1)."""
         from simplace.exports import memory_report
+        from simplace.views.figures.variable_roles import VariableRoles
 
-        return memory_report.report_memory(self, self.remedies)
+        return memory_report.report_memory(self, self.remedies, VariableRoles(self.schedule).is_state)
 
     def figure(self, *, style: str = "screen") -> Picture:
         """Return the memory over time as a picture, which a notebook shows."""

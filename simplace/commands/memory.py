@@ -34,6 +34,7 @@ def add(commands: Any) -> None:
     figures.add_figure(parser, "the memory over time", ("memory",), has_boxes=False)
     parser.add_argument("--json", metavar="FILE", help='write everything as JSON; "-" is standard output')
     parser.add_argument("--program", metavar="NAME", help="this program only (default: the largest)")
+    words.add_run(parser)
     parser.set_defaults(command=_run_memory)
 
 
@@ -43,6 +44,7 @@ def _run_memory(options: argparse.Namespace) -> int:
     from simplace import api
     from simplace.api.split_gpus import find_split_limits
     from simplace.costs.chosen_model import cost_model
+    from simplace.partition.run_graph import find_run
     from simplace.views.text.memory_tables import write_memory
 
     figures.check_figure(options)
@@ -61,6 +63,8 @@ def _run_memory(options: argparse.Namespace) -> int:
         }
         if options.batch:
             chosen["batch"] = options.batch
+        if options.run:
+            chosen["run"] = find_run(placed.placement.placed, options.run).run
         memory = result.memory(placed.title, **chosen)
         stage("simulating what would help")
         remedies = memory.remedies

@@ -91,6 +91,12 @@ def add_gpu_memory(parser: argparse.ArgumentParser) -> None:
                         help="per_process_gpu_memory_fraction (default: all but TensorFlow's reserve)")  # fmt: skip
 
 
+def add_run(parser: argparse.ArgumentParser) -> None:
+    """Add `--run`."""
+    parser.add_argument("--run", metavar="FETCH", help="of a session, the run that fetches this tensor or runs this "
+                        "op, or the run of this FILE:LINE (default: the one that needs the most ops)")  # fmt: skip
+
+
 def add_grappler(parser: argparse.ArgumentParser) -> None:
     """Add --grappler."""
     parser.add_argument("--grappler", action="store_true", help="have TensorFlow's Grappler optimize the graph first, "

@@ -78,8 +78,7 @@ def add(commands: Any) -> None:
     parser.add_argument("--compare-devices", metavar="LIST", help="say whether these devices are worth it, such as a "
                         "second GPU, and from which batch on; a script runs again under them")  # fmt: skip
     parser.add_argument("--program", metavar="NAME", help="this program only (default: the largest)")
-    parser.add_argument("--run", metavar="FETCH", help="of a session, the run that fetches this tensor or runs this "
-                        "op, or the run of this FILE:LINE (default: the one that needs the most ops)")  # fmt: skip
+    words.add_run(parser)
     parser.set_defaults(command=_run_schedule)
 
 

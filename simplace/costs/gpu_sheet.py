@@ -1,4 +1,4 @@
-"""What a data sheet says of a GPU. Peaks are without sparsity; a GB is 10^9 bytes, as the sheets write it."""
+"""What a data sheet says of a GPU. Peaks are without sparsity; a GB is 10^9 bytes, of the memory's size 2^30."""
 
 from __future__ import annotations
 
@@ -7,6 +7,7 @@ from dataclasses import dataclass
 
 GB = 10**9
 MB = 1 << 20
+GIB = 1 << 30
 TFLOPS = 1e12
 
 
@@ -15,10 +16,10 @@ class GpuSheet:
     """Record of a GPU as its data sheet describes it.
 
     `capability` is the compute capability, `clock` the boost clock in Hz, `bandwidth` of its memory in bytes/s,
-    `memory` and `l2` in bytes, `watts` the power limit of the board, `process` the foundry's name of the process,
-    `memory_kind` of DRAM. `peak` maps a data type's name to FLOP/s, with "tensor_" before it where tensor cores do
-    it. `pcie` is the generation of its 16 lanes (T4 and L4 have these too, or fewer), `nvlink` bytes/s in one direction
-    and `nvlink_generation` their age; 0: it has none.
+    `memory` and `l2` in bytes, the former without what ECC takes, `watts` the power limit of the board, `process` the
+    foundry's name of the process, `memory_kind` of DRAM. `peak` maps a data type's name to FLOP/s, with "tensor_"
+    before it where tensor cores do it. `pcie` is the generation of its 16 lanes (T4 and L4 have these too, or fewer),
+    `nvlink` bytes/s in one direction and `nvlink_generation` their age; 0: it has none.
     """
 
     name: str
@@ -51,6 +52,15 @@ class GpuSheet:
     def has_matrix_units(self, dtype: str) -> bool:
         """Return whether tensor cores multiply this data type."""
         return f"tensor_{dtype}" in self.peak
+
+
+def keep_ecc(size: int) -> int:
+    """Return what is left of GDDR memory that keeps its ECC bits itself, a sixteenth; HBM has chips for them.
+
+    >>> keep_ecc(16 * GIB) / GIB
+    15.0
+    """
+    return size * 15 // 16
 
 
 def list_peaks(**teraflops: float) -> Mapping[str, float]:

@@ -2,22 +2,28 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import asdict
 from typing import Any
 
 from simplace.analysis.memory import Held, MemoryUse
 from simplace.analysis.memory_at_start import list_start_memory
-from simplace.analysis.memory_kinds import MemoryKind, Part, list_by_kind, list_by_line, list_by_scope
+from simplace.analysis.memory_kinds import MemoryKind, Part, divide_kind, list_by_kind, list_by_line, list_by_scope
 from simplace.analysis.memory_remedies import Remedy
 from simplace.analysis.schedule import Schedule
 from simplace.analysis.step_memory import StepMemory
 
 SCHEMA = "simplace/memory/1"
+_HOLDERS = 50  # of the tensors at the peak, the largest
 
 
-def report_memory(memory: StepMemory, remedies: Sequence[Remedy] = ()) -> dict[str, Any]:
-    """Return everything, and what would help, as dictionaries, lists, strings and numbers."""
+def report_memory(
+    memory: StepMemory, remedies: Sequence[Remedy] = (), is_state: Callable[[int], bool] = lambda _: False
+) -> dict[str, Any]:
+    """Return everything, and what would help, as dictionaries, lists, strings and numbers.
+
+    `is_state` tells of a node that uses a variable whether that is an optimizer's or a metric's.
+    """
     program = memory.schedule.placement.program
     return {
         "schema": SCHEMA,
@@ -29,17 +35,18 @@ def report_memory(memory: StepMemory, remedies: Sequence[Remedy] = ()) -> dict[s
         "batch": memory.batch or None,
         "program_batch": memory.batches.batch or None,
         "largest_batch": memory.largest_batch,
-        "devices": [_report_device(memory, use) for use in memory.uses],
+        "devices": [_report_device(memory, use, is_state) for use in memory.uses],
         "at_start": [asdict(one) for one in list_start_memory(memory.schedule, grows=memory.grows)],
         "remedies": [_report_remedy(one) for one in remedies],
     }
 
 
-def _report_device(memory: StepMemory, use: MemoryUse) -> dict[str, Any]:
+def _report_device(memory: StepMemory, use: MemoryUse, is_state: Callable[[int], bool]) -> dict[str, Any]:
     schedule, others = memory.schedule, memory.others[use.device]
-    kinds = list_by_kind(schedule, use)
+    kinds = list_by_kind(schedule, use, is_state)
     if others.count:
-        kinds.insert(1, (MemoryKind.OF_OTHERS, others))
+        kinds.append((MemoryKind.OF_OTHERS, others))
+        kinds.sort(key=lambda row: tuple(MemoryKind).index(row[0]))
     graph = schedule.estimated.graph
     return {
         "device": use.device,
@@ -55,6 +62,15 @@ def _report_device(memory: StepMemory, use: MemoryUse) -> dict[str, Any]:
             "time": use.runs_out_at,
             "largest_free": use.largest_free,
         },
+        "lost": max(0, memory.needed(use) - memory.tensors(use)),
+        "holders": [
+            {
+                **_report_held(schedule, held),
+                "kind": divide_kind(schedule, held, is_state).name.lower(),
+                "line": graph.source_line(held.node) or None,
+            }
+            for held in use.holders[:_HOLDERS]
+        ],
         "kinds": [{"kind": kind.name.lower(), **_report_part(schedule, part)} for kind, part in kinds],
         "scopes": [{"scope": name, **_report_part(schedule, part)} for name, part in list_by_scope(schedule, use)],
         "lines": [{"line": line or None, **_report_part(schedule, part)} for line, part in list_by_line(schedule, use)],

@@ -47,8 +47,15 @@ GPU:0    13 KiB  13 KiB  20 KiB  fits, 7 KiB (35%) free
 GPU:0 at its peak, 1 ms ± 50% into the step
 kind             bytes  share  tensors  largest
 ───────────────────────────────────────────────
-variables        1 KiB     8%        1  w 1 KiB
+weights          1 KiB     8%        1  w 1 KiB
 outputs of ops  12 KiB    92%        3  x 4 KiB
+
+tensor    bytes  share  kind            line
+────────────────────────────────────────────
+x         4 KiB    31%  outputs of ops  -
+a/MatMul  4 KiB    31%  outputs of ops  -
+b/MatMul  4 KiB    31%  outputs of ops  -
+w         1 KiB     8%  weights         -
 
 outputs by scope  bytes  share  tensors  largest
 ───────────────────────────────────────────────────────
@@ -126,3 +133,21 @@ def test_a_process_takes_each_visible_gpu_at_start() -> None:
     assert (start.process, start.at_start, start.is_used) == ("/job:localhost/task:0", 20 * KIB, True)
     assert [one.is_used for one in others] == [False] * len(others)
     assert all(one.at_start == 0 for one in list_start_memory(schedule, grows=True))
+
+
+def test_what_the_allocator_cannot_use_is_told_apart() -> None:
+    memory = StepMemory.of(step(more="c/Mul = Mul(b/Add, b/Add) @g0 {_output_shapes=(dims(64, 3),)}"), batch=61)
+    (use,), lost = memory.uses[:1], memory.needed(memory.uses[0]) - memory.tensors(memory.uses[0])
+    report = report_memory(memory)["devices"][0]
+    assert report["lost"] == lost > 0
+    assert sum(one["bytes"] for one in report["kinds"]) + lost == memory.needed(use)
+    assert "lost by the allocator: rounding, pieces too small" in write_memory(memory)
+
+
+def test_the_largest_tensors_are_listed_with_their_kinds() -> None:
+    report = report_memory(StepMemory.of(step()), is_state=lambda _: True)["devices"][0]
+    assert [(one["tensor"], one["bytes"], one["kind"]) for one in report["holders"]] == [
+        ("x:0", 4 * KIB, "output"), ("a/MatMul:0", 4 * KIB, "output"), ("b/MatMul:0", 4 * KIB, "output"),
+        ("w", KIB, "state"),
+    ]  # fmt: skip
+    assert [one["kind"] for one in report["kinds"]] == ["state", "output"]

@@ -66,11 +66,21 @@ class PythonFacts:
 
     def _note_config(self, create: Any) -> Any:
         def create_noted(self_: Any, target: str = "", graph: Any = None, config: Any = None) -> None:
-            if config is not None and config.log_device_placement:
-                self._tell("log flag", self._lines.here(), late="")
+            if config is not None:
+                self._note_options(config)
             create(self_, target, graph, config)
 
         return create_noted
+
+    def _note_options(self, config: Any) -> None:
+        """Record what a session's options say of logging, and of the memory that it takes of GPUs."""
+        at, gpus = self._lines.here(), config.gpu_options
+        if config.log_device_placement:
+            self._tell("log flag", at, late="")
+        if gpus.allow_growth:
+            self._tell("memory growth", at)
+        if gpus.per_process_gpu_memory_fraction:
+            self._tell("memory fraction", at, fraction=repr(gpus.per_process_gpu_memory_fraction))
 
     def _watch_log_level(self) -> None:
         """Record when the program sets the log level; TensorFlow reads it once, while it is imported."""

@@ -22,10 +22,8 @@ from simplace.analysis.memory_kinds import (
 from simplace.analysis.memory_over_time import Series, find_bytes_at_peak, follow_groups
 from simplace.analysis.memory_replay import Tensor
 from simplace.analysis.schedule import Schedule
-from simplace.executor.kernel_memory import UPDATES
 from simplace.graph.op_kinds import is_arg
-from simplace.views.figures.drawn_graph import DrawnGraph
-from simplace.views.figures.step_parts import StepPart, find_parts
+from simplace.views.figures.variable_roles import VariableRoles
 from simplace.views.text.quantities import format_bytes, format_count
 from viz.area import Band, Pattern
 
@@ -77,6 +75,7 @@ class _Groups:
 
     def __init__(self, schedule: Schedule, uses: Sequence[MemoryUse]) -> None:
         self.schedule = schedule
+        self._roles = VariableRoles(schedule)
         outputs = {held for use in uses for held in use.holders if find_kind(schedule, held) in MADE}
         self.opened = open_scopes(schedule, (held for held in outputs if has_scope(schedule, held.node)))
 
@@ -86,7 +85,7 @@ class _Groups:
         if kind in _GIVEN or self._is_given(node):
             return GIVEN
         if kind == MemoryKind.VARIABLE:
-            return STATE if self._is_state(node) else WEIGHTS
+            return STATE if self._roles.is_state(node) else WEIGHTS
         scopes = list_scopes(self.schedule, node)
         layer = next((depth for depth, scope in enumerate(scopes, 1) if scope in self._layers), 0)
         if layer:
@@ -101,31 +100,13 @@ class _Groups:
         op = self.schedule.placed.graph.ops[origin] if origin >= 0 else ""
         return op in ELEMENTS or is_arg(op)
 
-    def _is_state(self, node: int) -> bool:
-        """Return whether a variable, told by a node that uses it, is read by none but updates of the optimizer."""
-        part = self.schedule.estimated.graph.nodes[node]
-        if part.op.startswith(UPDATES) or part.origin < 0:
-            return part.op.startswith(UPDATES)
-        graph = self.schedule.placed.graph
-        nodes = (part.origin, *graph.walk_first_inputs(part.origin))
-        return next((bool(self._variables[one]) for one in nodes if one in self._variables), False)
-
     @cached_property
     def _ops(self) -> dict[str, int]:
         return {node.name: i for i, node in enumerate(self.schedule.estimated.graph.nodes)}
 
     @cached_property
-    def _parts(self) -> dict[int, StepPart]:
-        return find_parts(DrawnGraph.of(self.schedule.placement, 0))
-
-    @cached_property
-    def _variables(self) -> dict[int, str]:
-        """Return for each variable what it belongs to, "" for a layer."""
-        return {node: part.name for node, part in self._parts.items() if part.kind == "variables"}
-
-    @cached_property
     def _layers(self) -> frozenset[str]:
-        return frozenset(part.name for part in self._parts.values() if part.kind == "layer")
+        return frozenset(part.name for part in self._roles.parts.values() if part.kind == "layer")
 
 
 def _join_small(name: Callable[[Tensor], str], shown: Collection[str], joined: str, tensor: Tensor) -> str:

@@ -13,8 +13,8 @@ from simplace.program.known_names import strip_number
 from simplace.result import Placed
 from simplace.views.figures.captions import describe_placement, shorten_title
 from simplace.views.figures.memory_bands import DeviceBands, choose_bands
-from simplace.views.text.cost_sentences import format_makespan
-from simplace.views.text.quantities import format_bytes, format_duration
+from simplace.views.text.cost_sentences import format_makespan, format_uncertain
+from simplace.views.text.quantities import format_bytes
 from viz.area import Area, AreaChart
 
 _ALIKE = 3  # devices: from so many on, those alike are drawn as one
@@ -75,7 +75,7 @@ def _make_area(schedule: Schedule, family: Sequence[DeviceBands]) -> Area:
         f"{name}: up to {format_bytes(use.peak)}{limit}{shown}",
         bands,
         float(use.limit),
-        f"at the peak, {format_duration(use.peak_at)}: {format_bytes(use.peak)}",
+        f"at the peak, {format_uncertain(use.peak_at, schedule.uncertainty)}: {format_bytes(use.peak)}",
         _list_notes(schedule, use),
         marks_peak=True,
         weight=float(use.peak),

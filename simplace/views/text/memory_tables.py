@@ -6,7 +6,15 @@ from collections.abc import Sequence
 
 from simplace.analysis.memory import Held, MemoryUse
 from simplace.analysis.memory_at_start import StartMemory, list_start_memory
-from simplace.analysis.memory_kinds import MemoryKind, Part, list_by_kind, list_by_line, list_by_scope, name_variable
+from simplace.analysis.memory_kinds import (
+    MemoryKind,
+    Part,
+    divide_kind,
+    list_by_kind,
+    list_by_line,
+    list_by_scope,
+    name_variable,
+)
 from simplace.analysis.memory_remedies import Remedy
 from simplace.analysis.part_names import name_part
 from simplace.analysis.schedule import Schedule
@@ -14,6 +22,7 @@ from simplace.analysis.step_memory import StepMemory
 from simplace.devices.device_set import shorten_task
 from simplace.executor.trace import PERMANENT
 from simplace.placement.xla_compiler import find_clusters
+from simplace.views.figures.variable_roles import VariableRoles
 from simplace.views.text.alike_rows import join_alike_rows
 from simplace.views.text.cost_sentences import format_makespan, format_uncertain
 from simplace.views.text.lines import wrap_line
@@ -39,7 +48,9 @@ def write_memory(memory: StepMemory, remedies: Sequence[Remedy] = (), width: int
     parts = [wrap_line(_write_headline(memory), width), to_text(join_alike_rows(_device_table(memory)), width)]
     for use in _list_detailed(memory):
         schedule = memory.schedule
-        tables = [_kind_table(memory, use), _part_table(schedule, "outputs by scope", list_by_scope(schedule, use))]
+        roles = VariableRoles(schedule)
+        tables = [_kind_table(memory, use, roles), _tensor_table(memory, use, roles)]
+        tables.append(_part_table(schedule, "outputs by scope", list_by_scope(schedule, use)))
         if len(lines := list_by_line(schedule, use)) > 1:
             tables.append(_part_table(schedule, "outputs by line", lines))
         parts += [to_text(table, width) for table in tables if table.rows]
@@ -112,10 +123,11 @@ def _start_table(memory: StepMemory, starts: Sequence[StartMemory]) -> Table:
 
 
 def _describe_start(start: StartMemory) -> str:
+    taken = f"{start.fraction:.0%} of its memory, as set" if start.fraction else "all but TensorFlow's reserve"
     if start.is_logical:
         why = "logical GPU: its own limit"
     else:
-        why = "memory growth: more as it is needed" if not start.at_start else "visible: all but TensorFlow's reserve"
+        why = f"visible: {taken}" if start.at_start else "memory growth: more as it is needed"
     return why if start.is_used else f"{why}; this step does not use it"
 
 
@@ -183,15 +195,40 @@ def _list_detailed(memory: StepMemory) -> list[MemoryUse]:
     return [use for use in short or fullest if use.holders]
 
 
-def _kind_table(memory: StepMemory, use: MemoryUse) -> Table:
-    rows = list_by_kind(memory.schedule, use)
+def _kind_table(memory: StepMemory, use: MemoryUse, roles: VariableRoles) -> Table:
+    """Return what the step needs by kind; what the allocator rounds up and cannot use comes last."""
+    rows = list_by_kind(memory.schedule, use, roles.is_state)
     if memory.others[use.device].count:
-        rows.insert(1, (MemoryKind.OF_OTHERS, memory.others[use.device]))
-    total = memory.tensors(use)
-    cells = tuple((kind.value, *_format_part(memory.schedule, part, total)) for kind, part in rows)
+        rows.append((MemoryKind.OF_OTHERS, memory.others[use.device]))
+        rows.sort(key=lambda row: _KINDS.index(row[0]))
+    needed = memory.needed(use)
+    cells = [(kind.value, *_format_part(memory.schedule, part, needed)) for kind, part in rows]
+    lost = needed - memory.tensors(use)
+    if lost > 0:
+        cells.append((_LOST, format_bytes(lost), f"{lost / needed:.0%}", "-", "-"))
     short = memory.schedule.placement.devices.by_name[use.device].short
     title = f"{short} at its peak, {format_uncertain(use.peak_at, memory.schedule.uncertainty)} into the step"
-    return Table((Column("kind", flexible=False), *_PARTS), cells, title)
+    return Table((Column("kind", flexible=False), *_PARTS), tuple(cells), title)
+
+
+def _tensor_table(memory: StepMemory, use: MemoryUse, roles: VariableRoles) -> Table:
+    """Return the largest tensors at the peak, with the user's lines that make them."""
+    schedule, needed = memory.schedule, memory.needed(use)
+    shown, rest = use.holders[:_LINES], use.holders[_LINES:]
+    rows = tuple(
+        (
+            _name_held(schedule, one),
+            format_bytes(one.size),
+            f"{one.size / max(needed, 1):.0%}",
+            divide_kind(schedule, one, roles.is_state).value,
+            schedule.estimated.graph.source_line(one.node) or "-",
+        )
+        for one in shown
+    )
+    columns = (Column("tensor"), Column("bytes", "right", flexible=False), Column("share", "right", flexible=False),
+               Column("kind", flexible=False), Column("line", below=True))  # fmt: skip
+    left = sum(one.size for one in rest)
+    return Table(columns, rows, footer=f"and {len(rest):,} more, {format_bytes(left)}" if rest else "")
 
 
 def _part_table(schedule: Schedule, title: str, rows: list[tuple[str, Part]]) -> Table:
@@ -201,6 +238,8 @@ def _part_table(schedule: Schedule, title: str, rows: list[tuple[str, Part]]) ->
     return Table((Column(title), *_PARTS), cells, footer=f"and {more:,} more" if more > 0 else "")
 
 
+_KINDS = tuple(MemoryKind)
+_LOST = "lost by the allocator: rounding, pieces too small"
 _PARTS = (Column("bytes", "right", flexible=False), Column("share", "right", flexible=False),
           Column("tensors", "right", flexible=False), Column("largest"))  # fmt: skip
 
@@ -211,8 +250,11 @@ def _format_part(schedule: Schedule, part: Part, total: int) -> tuple[str, str, 
 
 
 def _format_held(schedule: Schedule, held: Held) -> str:
+    return f"{_name_held(schedule, held)} {format_bytes(held.size)}"
+
+
+def _name_held(schedule: Schedule, held: Held) -> str:
     """Name a tensor: a variable by the name that the program knows, if any."""
     variable = name_variable(schedule, held.node) if held.slot == PERMANENT else ""
-    name = variable or name_part(schedule.estimated.graph, held.node)
     slot = f":{held.slot}" if held.slot > 0 else ""
-    return f"{name}{slot} {format_bytes(held.size)}"
+    return (variable or name_part(schedule.estimated.graph, held.node)) + slot

@@ -1,0 +1,49 @@
+"""What a program says of the memory that it takes of GPUs, and what `memory` makes of it."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from textwrap import dedent
+
+import pytest
+
+import simplace
+from simplace.analysis.memory_at_start import list_start_memory
+
+pytestmark = [pytest.mark.tf, pytest.mark.usefixtures("forked")]
+SESSION = """\
+    import numpy as np
+    import tensorflow.compat.v1 as tf
+    tf.disable_eager_execution()
+    x = tf.placeholder(tf.float32, [None, 8])
+    v = tf.get_variable("v", [8, 4])
+    train = tf.train.AdamOptimizer().minimize(tf.reduce_mean(tf.nn.relu(x @ v)))
+    with tf.Session(config=tf.ConfigProto(gpu_options=tf.GPUOptions({options}))) as session:
+        session.run(tf.global_variables_initializer())
+        session.run(train, {{x: np.ones((3, 8))}})
+    """
+
+
+def memory_of(folder: Path, options: str, **chosen: object):
+    script = folder / "model.py"
+    script.write_text(dedent(SESSION).format(options=options))
+    return simplace.place(script, "cpu:1,gpu:1").memory(gpu="t4", **chosen)
+
+
+def test_a_session_takes_the_fraction_that_it_asks_for(tmp_path) -> None:
+    memory = memory_of(tmp_path, "per_process_gpu_memory_fraction=0.4")
+    (start,) = list_start_memory(memory.schedule, grows=memory.grows)
+    whole = simplace.place(tmp_path / "model.py", "cpu:1,gpu:1").memory(gpu="t4", gpu_memory_fraction=1.0)
+    (all_of_it,) = list_start_memory(whole.schedule, grows=False)
+    assert (start.fraction, start.at_start, all_of_it.fraction) == (0.4, int(0.4 * all_of_it.at_start), 1.0)
+    assert "visible: 40% of its memory, as set" in str(memory)
+
+
+def test_the_memory_of_a_session_may_grow(tmp_path) -> None:
+    memory = memory_of(tmp_path, "allow_growth=True")
+    assert [one.at_start for one in list_start_memory(memory.schedule, grows=memory.grows)] == [0]
+
+
+def test_what_an_optimizer_keeps_is_told_from_weights(tmp_path) -> None:
+    kinds = {one["kind"]: one["bytes"] for one in memory_of(tmp_path, "").to_json()["devices"][-1]["kinds"]}
+    assert (kinds["variable"], kinds["state"]) == (256, 4 * 256)  # v; its two moments, and the powers of both betas
