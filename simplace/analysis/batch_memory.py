@@ -15,6 +15,7 @@ from simplace.analysis.memory import replay_step
 from simplace.analysis.memory_replay import Tensor
 from simplace.analysis.schedule import Schedule
 from simplace.costs import cost_model
+from simplace.costs.cluster_memory import HeldTensor
 from simplace.executor.kernel_memory import READ
 from simplace.executor.kernel_scratch import POOLINGS
 from simplace.executor.trace import PERMANENT, SCRATCH
@@ -116,6 +117,6 @@ def _find_shares(schedule: Schedule, batch: int, fixed: set[int]) -> Iterator[tu
             yield node, sum(tensor.size for tensor in held if _grows(tensor, batch, fixed)) / whole
 
 
-def _grows(tensor: cost_model.Tensor, batch: int, fixed: set[int]) -> bool:
+def _grows(tensor: cost_model.Tensor | HeldTensor, batch: int, fixed: set[int]) -> bool:
     first = tensor.shape[0] if tensor.shape else 0
     return first == batch or (first > 0 and first % batch == 0 and batch > 1 and first not in fixed)

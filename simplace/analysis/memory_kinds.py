@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Iterable, Sequence
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from enum import Enum
 from typing import TypeVar
@@ -86,6 +86,29 @@ def open_scopes(schedule: Schedule, outputs: Iterable[Held]) -> frozenset[Path]:
     for held in outputs:
         path = list_scopes(schedule, held.node)
         sizes[path] = sizes.get(path, 0) + held.size
+    return _open_paths(sizes)
+
+
+def list_inside(schedule: Schedule, use: MemoryUse) -> list[tuple[str, int, int]]:
+    """Sum up what calls that stay in the graph hold at the peak by layer or other scope: bytes and tensors.
+
+    The largest sum comes first. Sizes are those of the program's own batch.
+    """
+    held = schedule.estimated.held
+    calls = [one.node for one in use.holders if one.slot == SCRATCH and one.node in held]
+    tensors = [(_drop_name(tensor.made_by), tensor.size) for node in calls for tensor in held[node]]
+    sizes: dict[Path, int] = {}
+    for path, size in tensors:
+        sizes[path] = sizes.get(path, 0) + size
+    opened, found = _open_paths(sizes), dict[str, tuple[int, int]]()
+    for path, size in tensors:
+        name = "/".join(_find_closed(path, opened))
+        before = found.get(name, (0, 0))
+        found[name] = before[0] + size, before[1] + 1
+    return sorted(((name, *sums) for name, sums in found.items()), key=lambda row: (-row[1], row[0]))
+
+
+def _open_paths(sizes: Mapping[Path, int]) -> frozenset[Path]:
     opened: set[Path] = {()}
     while sizes:
         groups: dict[Path, int] = {}

@@ -13,6 +13,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
+from typing import NamedTuple
 
 from simplace.costs.cost_model import Tensor
 from simplace.costs.op_work import is_fusible
@@ -21,7 +22,16 @@ from simplace.costs.xla_fusion import OUTSIDE, ClusterOps, FusedKernel, FusedOps
 _CHOSEN_AMONG = 64  # kernels that can run: a large cluster has thousands of them
 
 
-def find_held(cluster: FusedOps) -> tuple[Tensor, ...]:
+class HeldTensor(NamedTuple):
+    """Record of a tensor that a cluster holds, as `Tensor`; `made_by` is the name of the op whose kernel writes it."""
+
+    dtype: str
+    shape: tuple[int, ...]
+    size: int
+    made_by: str
+
+
+def find_held(cluster: FusedOps) -> tuple[HeldTensor, ...]:
     """Return the tensors that a cluster holds at its peak.
 
     What it returns has memory of its own. On a CPU kernels run first come, first served, to have work for all threads;
@@ -53,14 +63,14 @@ def list_arguments(cluster: ClusterOps) -> tuple[Tensor, ...]:
 
 
 def _find_peak(
-    kernels: Sequence[FusedKernel], returned: frozenset[Ref], inside: Mapping[int, tuple[Tensor, ...]]
-) -> tuple[Tensor, ...]:
+    kernels: Sequence[FusedKernel], returned: frozenset[Ref], inside: Mapping[int, tuple[HeldTensor, ...]]
+) -> tuple[HeldTensor, ...]:
     """Return what is held at the peak; `inside` is what loops and branches hold, by the identity of their kernels."""
     left = _count_readers(kernels)
-    live: dict[Ref, Tensor] = {}
-    now, most, peak = 0, 0, tuple[Tensor, ...]()
+    live: dict[Ref, HeldTensor] = {}
+    now, most, peak = 0, 0, tuple[HeldTensor, ...]()
     for kernel in kernels:
-        made = _list_kept(kernel, returned)
+        made = {ref: HeldTensor(*tensor, kernel.call.name) for ref, tensor in _list_kept(kernel, returned).items()}
         ended = [ref for ref in kernel.reads if ref in live and left[ref] == 1]
         for tensor in made.values() if _updates_in_place(kernel) else ():
             into = next((ref for ref in ended if live[ref].size == tensor.size), None)
@@ -141,5 +151,5 @@ def _size(tensor: Tensor) -> int:
     return tensor.size
 
 
-def _sum_sizes(tensors: Iterable[Tensor]) -> int:
+def _sum_sizes(tensors: Iterable[Tensor | HeldTensor]) -> int:
     return sum(tensor.size for tensor in tensors)

@@ -8,7 +8,7 @@ from functools import cached_property
 from math import prod
 
 from simplace.costs.cluster_cost import estimate_cluster, list_kernel_calls
-from simplace.costs.cluster_memory import find_held, list_arguments
+from simplace.costs.cluster_memory import HeldTensor, find_held, list_arguments
 from simplace.costs.cluster_ops import list_cluster_ops
 from simplace.costs.cost_model import CollectiveCall, CostModel, KernelCost, OpCall, Tensor
 from simplace.costs.op_work import make_tensor
@@ -64,7 +64,7 @@ class EstimatedGraph:
     copy_seconds: tuple[float, ...]
     copied: tuple[Tensor | None, ...]
     assumptions: tuple[Assumption, ...]
-    held: Mapping[int, tuple[Tensor, ...]]
+    held: Mapping[int, tuple[HeldTensor, ...]]
     given: Mapping[int, tuple[Tensor, ...]]
     loops: tuple[Loop, ...]
 
@@ -139,7 +139,7 @@ class _Estimator:
         self.shapes: dict[tuple[int, int], tuple[int, ...]] = {}
         self.tensors: dict[tuple[int, int], Tensor] = {}
         self.assumed: dict[str, list[str]] = {}
-        self.held: dict[int, tuple[Tensor, ...]] = {}
+        self.held: dict[int, tuple[HeldTensor, ...]] = {}
         self.given: dict[int, tuple[Tensor, ...]] = {}
 
     def estimated(self) -> EstimatedGraph:

@@ -8,7 +8,15 @@ from typing import Any
 
 from simplace.analysis.memory import Held, MemoryUse
 from simplace.analysis.memory_at_start import list_start_memory
-from simplace.analysis.memory_kinds import MemoryKind, Part, divide_kind, list_by_kind, list_by_line, list_by_scope
+from simplace.analysis.memory_kinds import (
+    MemoryKind,
+    Part,
+    divide_kind,
+    list_by_kind,
+    list_by_line,
+    list_by_scope,
+    list_inside,
+)
 from simplace.analysis.memory_remedies import Remedy
 from simplace.analysis.schedule import Schedule
 from simplace.analysis.step_memory import StepMemory
@@ -73,6 +81,9 @@ def _report_device(memory: StepMemory, use: MemoryUse, is_state: Callable[[int],
         ],
         "kinds": [{"kind": kind.name.lower(), **_report_part(schedule, part)} for kind, part in kinds],
         "scopes": [{"scope": name, **_report_part(schedule, part)} for name, part in list_by_scope(schedule, use)],
+        "inside": [
+            {"scope": name, "bytes": size, "tensors": count} for name, size, count in list_inside(schedule, use)
+        ],
         "lines": [{"line": line or None, **_report_part(schedule, part)} for line, part in list_by_line(schedule, use)],
     }
 

@@ -1,4 +1,4 @@
-"""What a program says of the memory that it takes of GPUs, and what `memory` makes of it."""
+"""What `memory` makes of programs: what they say of the GPU memory that they take, and what holds it."""
 
 from __future__ import annotations
 
@@ -47,3 +47,28 @@ def test_the_memory_of_a_session_may_grow(tmp_path) -> None:
 def test_what_an_optimizer_keeps_is_told_from_weights(tmp_path) -> None:
     kinds = {one["kind"]: one["bytes"] for one in memory_of(tmp_path, "").to_json()["devices"][-1]["kinds"]}
     assert (kinds["variable"], kinds["state"]) == (256, 4 * 256)  # v; its two moments, and the powers of both betas
+
+
+COMPILED = """\
+    import tensorflow as tf
+    v = tf.Variable(tf.ones([8, 64]))
+    @tf.function(jit_compile=True)
+    def inner(x):
+        with tf.name_scope("first"):
+            h = tf.exp(x @ v)
+        with tf.name_scope("second"):
+            return tf.reduce_sum(tf.matmul(h, h, transpose_b=True) @ h)
+    @tf.function
+    def step(x):
+        return inner(x) + 1.0
+    step(tf.ones([32, 8]))
+    """
+
+
+def test_what_a_compiled_call_holds_is_told_by_scope(tmp_path) -> None:
+    script = tmp_path / "model.py"
+    script.write_text(dedent(COMPILED))
+    memory = simplace.place(script, "cpu:1,gpu:1").memory("step", gpu="t4")
+    inside = {one["scope"].rpartition("/")[2]: one["bytes"] for one in memory.to_json()["devices"][-1]["inside"]}
+    assert inside == {"first": 32 * 64 * 4, "second": 32 * 32 * 4 + 32 * 64 * 4}  # h; its square, and that times h
+    assert "inside of calls by scope" in str(memory)

@@ -13,6 +13,7 @@ from simplace.analysis.memory_kinds import (
     list_by_kind,
     list_by_line,
     list_by_scope,
+    list_inside,
     name_variable,
 )
 from simplace.analysis.memory_remedies import Remedy
@@ -51,6 +52,7 @@ def write_memory(memory: StepMemory, remedies: Sequence[Remedy] = (), width: int
         roles = VariableRoles(schedule)
         tables = [_kind_table(memory, use, roles), _tensor_table(memory, use, roles)]
         tables.append(_part_table(schedule, "outputs by scope", list_by_scope(schedule, use)))
+        tables.append(_inside_table(memory, use))
         if len(lines := list_by_line(schedule, use)) > 1:
             tables.append(_part_table(schedule, "outputs by line", lines))
         parts += [to_text(table, width) for table in tables if table.rows]
@@ -236,6 +238,19 @@ def _part_table(schedule: Schedule, title: str, rows: list[tuple[str, Part]]) ->
     cells = tuple((name or "-", *_format_part(schedule, part, total)) for name, part in rows[:_LINES])
     more = len(rows) - _LINES
     return Table((Column(title), *_PARTS), cells, footer=f"and {more:,} more" if more > 0 else "")
+
+
+def _inside_table(memory: StepMemory, use: MemoryUse) -> Table:
+    """Return what calls that stay in the graph hold by layer: what XLA compiles, and what is not inlined."""
+    rows = list_inside(memory.schedule, use)
+    total = max(sum(size for _, size, _ in rows), 1)
+    cells = tuple(
+        (name or "-", format_bytes(size), f"{size / total:.0%}", f"{count:,}") for name, size, count in rows[:_LINES]
+    )
+    own = "" if memory.batch == memory.batches.batch else f", with a batch of {memory.batches.batch:,}"
+    more = len(rows) - _LINES
+    columns = (Column(f"inside of calls by scope{own}"), *_PARTS[:3])
+    return Table(columns, cells, footer=f"and {more:,} more" if more > 0 else "")
 
 
 _KINDS = tuple(MemoryKind)
