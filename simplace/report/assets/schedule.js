@@ -98,12 +98,13 @@ class ScheduleView {
 
   /** List the longest critical spans: the chart in words. */
   #longest(spans) {
+    const isBound = spans.some((span) => this.#bound(span)); // else no kernel of a GPU is among them
     const rows = spans.map((span) => make("tr", {},
       make("td", { class: "right" }, duration(span.start)), make("td", { class: "right" }, spelled(span)),
-      make("td", {}, span.source.source), make("td", {}, this.#bound(span)),
+      make("td", {}, span.source.source), ...(isBound ? [make("td", {}, this.#bound(span))] : []),
       make("td", {}, this.program.schedule.tracks[span.track].name),
       make("td", {}, span.node >= 0 ? this.details.spelled([{ node: span.node, text: this.#name(span) }])[0] : visible(this.#name(span)))));
-    const heads = [`start${plusMinus(this.program.schedule.uncertainty)}`, "duration", "source", "bound", "track", "node"].map((title, i) => make("th", { scope: "col", class: i < 2 ? "right" : "" }, title));
+    const heads = [`start${plusMinus(this.program.schedule.uncertainty)}`, "duration", "source", ...(isBound ? ["bound"] : []), "track", "node"].map((title, i) => make("th", { scope: "col", class: i < 2 ? "right" : "" }, title));
     return make("div", { class: "scroll" }, make("table", {}, make("thead", {}, make("tr", {}, ...heads)), make("tbody", {}, ...rows)));
   }
 
