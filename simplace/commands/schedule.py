@@ -56,6 +56,8 @@ def add(commands: Any) -> None:
     words.add_gpu_memory(parser)
     parser.add_argument("--gpu-threads", metavar="MODE", default="global", help="TF_GPU_THREAD_MODE: global, "
                         "gpu_private or gpu_shared (default: %(default)s)")  # fmt: skip
+    parser.add_argument("--gpu-thread-count", metavar="N", type=words.parse_positive, default=2,
+                        help="TF_GPU_THREAD_COUNT: threads of each such pool (default: %(default)s)")  # fmt: skip
     parser.add_argument(
         "--steps", metavar="N", type=words.parse_whole, default=1, help="steps to run (default: %(default)s)"
     )
@@ -158,6 +160,7 @@ def _step_options(options: argparse.Namespace) -> StepOptions:
         gpu=options.gpu,
         gpu_memory_fraction=options.gpu_memory_fraction,
         gpu_thread_mode=options.gpu_threads,
+        gpu_thread_count=options.gpu_thread_count,
         batch=options.batch,
         steps=options.steps,
         warm=not options.cold,

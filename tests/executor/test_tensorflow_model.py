@@ -6,7 +6,7 @@ import pytest
 
 from simplace.costs.cost_model import KernelCost, OpCall, Overheads
 from simplace.errors import SimplaceError
-from tests.executor.worlds import Costs, order, run, ticks
+from tests.executor.worlds import MS, Costs, order, run, ticks
 
 TWO_CHAINS = """
     x = Placeholder() @c {dtype=float}
@@ -198,6 +198,17 @@ IF = """
     m = Merge(N, A) @c {N=2}
     E = Exp(m) @c
 """
+
+
+@pytest.mark.parametrize(
+    ("mode", "count", "makespan"),
+    [("global", 1, 4), ("gpu_private", 1, 2), ("gpu_shared", 1, 4), ("gpu_shared", 2, 2), ("gpu_shared", 4, 2)],
+)
+def test_one_pool_or_several_feed_the_gpus(mode: str, count: int, makespan: int) -> None:
+    text = "\n".join(f"x{i} = Placeholder() @g{i % 2} {{dtype=float}}\nn{i} = Neg(x{i}) @g{i % 2}" for i in range(4))
+    done = run(text, Costs(default=0.0, launch=1.0), inter_op=1, cores=8, gpu_thread_mode=mode, gpu_thread_count=count)
+    # Ops of a GPU are never expensive, so that one thread launches all those of a GPU, however many there are.
+    assert done.trace.makespan == makespan * MS
 
 
 def test_only_the_taken_branch_runs() -> None:
