@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Unpack
 from simplace._version import __version__
 
 if TYPE_CHECKING:
-    from simplace.api import Diff, PlaceKeywords, Placements, Simulated
+    from simplace.api import Diff, PlaceKeywords, Placements, Simulated, SuggestKeywords
     from simplace.api.measuring import RealSteps
     from simplace.api.suggesting import Suggested
     from simplace.executor.step_options import StepKeywords
@@ -124,26 +124,27 @@ def suggest(
     program: str = "",
     seconds: float = 60.0,
     gpu: str = "a100",
-    cores: int = 2,
+    cores: int = 0,
     costs: str = "modelled",
-    **options: Unpack[PlaceKeywords],
+    **options: Unpack[SuggestKeywords],
 ) -> Suggested:
     """Search for changes of a script that make a step of it faster: `found.best`, at most three, each with its patch.
 
-    The step is that of `program` (the largest by default), simulated with `gpu`, `cores` and `costs`: "modelled",
-    "analytic", "flat", "measured" (on this computer's CPU, now), or a file of recorded costs. The program is run once
-    as it is and once with each change that is worth it, on emulated devices, for about `seconds` after the first run.
-    Nothing is written. The options are those of `place`; a `timeout` holds for the changed programs, too, which
-    otherwise may take three times what the program took as it was. Raises `simplace.errors.SimplaceError`.
+    The step is that of `program` (the largest by default), simulated with `gpu`, `cpu`, `cores` (0: those of `cpu`, 2
+    without one) and `costs`: "modelled", "analytic", "flat", "measured" (on this computer's CPU, now), or a file of
+    recorded costs. The program is run once as it is and once with each change that is worth it, on emulated devices,
+    for about `seconds` after the first run. Nothing is written. The options are those of `place`; a `timeout` holds for
+    the changed programs, too, which otherwise may take three times what the program took as it was. Raises
+    `simplace.errors.SimplaceError`.
     """
     from simplace import api
     from simplace.executor.step_options import StepOptions
 
-    settings = api.settings(devices, **options)
+    step = StepOptions(gpu=gpu, cpu=options.pop("cpu", ""), cores=cores, costs=costs)
+    of_place: PlaceKeywords = options
+    settings = api.settings(devices, **of_place)
     trial_timeout = (options["timeout"] or inf) if "timeout" in options else None
-    return api.suggest(
-        target, settings, StepOptions(gpu=gpu, cores=cores, costs=costs), seconds, program, trial_timeout
-    )
+    return api.suggest(target, settings, step, seconds, program, trial_timeout)
 
 
 def watch(*, quiet: bool = False) -> Watch:

@@ -16,7 +16,7 @@ from simplace.costs.cost_model import KernelCost, Source
 from simplace.costs.estimate import EstimatedGraph
 from simplace.executor.trace import Span
 
-Kind = Literal["modelled", "measured", "guessed kernel", "guessed cluster", "copy", "executor"]
+Kind = Literal["modelled", "measured", "calibrated", "guessed kernel", "guessed cluster", "copy", "executor"]
 
 
 class TimeSource(NamedTuple):
@@ -60,7 +60,7 @@ def _find_kind(estimated: EstimatedGraph, span: Span, cost: KernelCost) -> Kind:
 
 def share_sources(estimated: EstimatedGraph, path: Sequence[Span]) -> tuple[SourceShare, ...]:
     """Return the shares of a path's time by source, measured first; errors of a source are averaged by time."""
-    times: dict[Source, float] = {"measured": 0.0, "modelled": 0.0, "guessed": 0.0}
+    times: dict[Source, float] = {"measured": 0.0, "calibrated": 0.0, "modelled": 0.0, "guessed": 0.0}
     off: dict[Source, float] = dict.fromkeys(times, 0.0)
     for span in path:
         found = find_source(estimated, span)

@@ -68,6 +68,12 @@ class PlaceKeywords(TypedDict, total=False):
     allocations: bool
 
 
+class SuggestKeywords(PlaceKeywords, total=False):
+    """Type what `simplace.suggest` takes besides: `cpu` is that of `StepOptions`."""
+
+    cpu: str
+
+
 class SettingKeywords(TypedDict, total=False):
     """Type the fields of `Settings` that are not the machine's."""
 
@@ -138,7 +144,7 @@ def measure_costs(target: str, placed: Placed, chosen: StepOptions, options: Mea
     """Measure a placed program of a target; return its times as costs, for a schedule with the options `chosen`."""
     from simplace.api import measuring
 
-    return measuring.measure_costs(target, placed, options, chosen.gpu, chosen.gpu_memory_fraction)
+    return measuring.measure_costs(target, placed, options, chosen.gpu, chosen.gpu_memory_fraction, chosen.cpu)
 
 
 def suggest(

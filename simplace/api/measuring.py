@@ -8,7 +8,8 @@ from dataclasses import replace
 from functools import cached_property
 from typing import Any
 
-from simplace.costs.chosen_model import cost_model
+from simplace.costs.chosen_cpu import find_cpu, use_calibration
+from simplace.costs.modelled_costs import make_modelled_costs
 from simplace.costs.recorded_costs import RecordedCosts, cost_file
 from simplace.errors import SimplaceError
 from simplace.executor.step_options import Threads
@@ -40,6 +41,7 @@ class RealSteps(Measured):
             averages=first.kernels,
             outcomes=observe_step(self),
             tensorflow=first.tensorflow,
+            cpu=self.cpu,
         )
 
     def __str__(self) -> str:
@@ -62,22 +64,24 @@ def measure_steps(target: str, options: MeasureOptions) -> RealSteps:
 
 
 def measure_costs(
-    target: str, placed: Placed, options: MeasureOptions, gpu: str, gpu_memory_fraction: float
+    target: str, placed: Placed, options: MeasureOptions, gpu: str, gpu_memory_fraction: float, cpu: str = ""
 ) -> RecordedCosts:
     """Measure a program of a target on one inter-op thread; return the times of its CPU kernels, and its branches.
 
-    What is not measured is modelled, for the hardware that `gpu` names.
+    What is not measured is modelled, for the hardware that `gpu` and `cpu` name, without the latter for this CPU.
     """
     program = placed.placement.program
     narrowed = parse_target(target).function or program.kind != "function"
     named = target if narrowed else f"{target}:{program.name.split(' ')[0]}"
     found = measure_target(named, _settle(options), Measured)
-    step, rest = found.settings[0], cost_model("modelled", gpu, gpu_memory_fraction)
+    step = found.settings[0]
+    core = find_cpu(cpu) if cpu or found.cpu is None else use_calibration(found.cpu)
+    rest = make_modelled_costs(gpu, gpu_memory_fraction, cpu=core)
     handed_over = set(_list_inputs(found)) - placed.placement.graph.ids.keys()
     seconds = {name: time for name, time in step.seconds.items() if name not in handed_over}
     costs = RecordedCosts(
         "a run just now", seconds, rest, 1, True, fixed=fixed_times(found), averages=step.kernels,
-        outcomes=observe_step(found),
+        outcomes=observe_step(found), cpu=found.cpu,
     )  # fmt: skip
     if placed.clusters:
         _check_compiled(costs, placed)

@@ -105,7 +105,7 @@ def _measure_costs(script: str, placed: Placed, settings: Settings, options: Ste
     from simplace.measure.measurement import MeasureOptions
 
     wanted = MeasureOptions(arguments=settings.arguments, batch=options.batch, timeout=settings.timeout or inf)
-    return measure_costs(script, placed, wanted, options.gpu, options.gpu_memory_fraction)
+    return measure_costs(script, placed, wanted, options.gpu, options.gpu_memory_fraction, options.cpu)
 
 
 def _choose_step(target: str, result: Result, name: str) -> Placed:

@@ -57,6 +57,7 @@ def add(commands: Any) -> None:
                         "modelled, analytic, flat, a file of recorded costs, none (default: %(default)s)")  # fmt: skip
     parser.add_argument("--gpu", metavar="NAME", default="a100", help="the GPU model, for step times "
                         "(default: %(default)s)")  # fmt: skip
+    words.add_cpu(parser)
     figures.add_figure(parser, "what changed", ("changes", "detail", "side-by-side"), detail="detail")
     parser.add_argument("--exit-code", action="store_true", help="exit with status 1 if anything differs")
     parser.set_defaults(command=_run_diff)
@@ -68,11 +69,11 @@ def _run_diff(options: argparse.Namespace) -> int:
     figures.check_figure(options)
     output.check_writable(options.json)
     if options.costs != "none":
-        cost_model(options.costs, options.gpu)  # refuses before anything runs
+        cost_model(options.costs, options.gpu, cpu=options.cpu)  # refuses before anything runs
     with show_progress() as stage:
         changes = _compare_results(options, stage)
         stage("comparing")
-        times = [] if options.costs == "none" else changes.step_times(costs=options.costs, gpu=options.gpu)
+        times = [] if options.costs == "none" else _simulate_steps(changes, options)
     _print_changes(changes, times, options)
     if options.output:
         _draw_changes(changes, options)
@@ -80,6 +81,10 @@ def _run_diff(options: argparse.Namespace) -> int:
         if result.failure:
             return output.report_error(result.failure)
     return 1 if options.exit_code and changes.differs else 0
+
+
+def _simulate_steps(changes: Diff, options: argparse.Namespace) -> Sequence[StepTimes]:
+    return changes.step_times(costs=options.costs, gpu=options.gpu, cpu=options.cpu)
 
 
 def _compare_results(options: argparse.Namespace, stage: Stage) -> Diff:

@@ -27,6 +27,7 @@ def add(commands: Any) -> None:
                                  epilog=_ASSUMED)  # fmt: skip
     words.add_target(parser)
     words.add_gpu(parser)
+    words.add_cpu(parser)
     words.add_gpu_memory(parser)
     words.add_grappler(parser)
     parser.add_argument("--batch", metavar="N", type=words.parse_positive, default=0,
@@ -49,7 +50,7 @@ def _run_memory(options: argparse.Namespace) -> int:
 
     figures.check_figure(options)
     output.check_writable(options.json)
-    cost_model("modelled", options.gpu, options.gpu_memory_fraction)  # refuses before anything runs
+    cost_model("modelled", options.gpu, options.gpu_memory_fraction, options.cpu)  # refuses before anything runs
     with show_progress() as stage:
         settings = replace(words.read_settings(options, stage), allocations=True)
         result = api.place(options.target, settings)
@@ -57,6 +58,7 @@ def _run_memory(options: argparse.Namespace) -> int:
         stage("simulating")
         chosen: StepKeywords = {
             "gpu": options.gpu,
+            "cpu": options.cpu,
             "gpu_memory_fraction": options.gpu_memory_fraction,
             "grappler": options.grappler,
             "limits": find_split_limits(placed, settings),

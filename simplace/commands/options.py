@@ -85,6 +85,19 @@ def add_gpu(parser: argparse.ArgumentParser) -> None:
                         "what the driver calls them; docs/costs.md has the list (default: %(default)s)")  # fmt: skip
 
 
+def add_cpu(parser: argparse.ArgumentParser) -> None:
+    """Add `--cpu`."""
+    parser.add_argument("--cpu", metavar="NAME", default="", help="the CPU, such as epyc-7763 or what /proc/cpuinfo "
+                        "calls it, '16 cores, 2.9 GHz, 512 bit, 2 fma, 200 GB/s', or a cost file of simplace measure; "
+                        "docs/costs.md has the list (default: one of 2 cores)")  # fmt: skip
+
+
+def add_cores(parser: argparse.ArgumentParser) -> None:
+    """Add `--cores`; 0 stands for those of `--cpu`."""
+    parser.add_argument("--cores", metavar="N", type=parse_positive, default=0,
+                        help="how many threads run at once (default: the cores of --cpu, 2 without it)")  # fmt: skip
+
+
 def add_gpu_memory(parser: argparse.ArgumentParser) -> None:
     """Add `--gpu-memory-fraction`."""
     parser.add_argument("--gpu-memory-fraction", metavar="F", type=float, default=0.0,

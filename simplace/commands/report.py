@@ -25,9 +25,8 @@ def add(commands: Any) -> None:
     parser.add_argument("--no-schedule", action="store_true", help="leave out the simulated schedule and the costs")
     parser.add_argument("--no-source", action="store_true", help="leave out the lines of your files")
     words.add_gpu(parser)
-    parser.add_argument(
-        "--cores", metavar="N", type=words.parse_positive, default=2, help="CPU cores (default: %(default)s)"
-    )
+    words.add_cpu(parser)
+    words.add_cores(parser)
     parser.add_argument("--batch", metavar="N", type=words.parse_positive, default=32, help="size of unknown first "
                         "dimensions (default: %(default)s)")  # fmt: skip
     parser.set_defaults(command=_run_report)
@@ -54,4 +53,4 @@ def _run_report(options: argparse.Namespace) -> int:
 def _step_options(options: argparse.Namespace) -> StepOptions:
     from simplace.executor.step_options import StepOptions
 
-    return StepOptions(gpu=options.gpu, cores=options.cores, batch=options.batch)
+    return StepOptions(gpu=options.gpu, cpu=options.cpu, cores=options.cores, batch=options.batch)

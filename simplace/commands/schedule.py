@@ -43,9 +43,7 @@ def add(commands: Any) -> None:
         default=0,
         help="size of the intra-op pool: threads that share one op (0: one per core)",
     )
-    parser.add_argument(
-        "--cores", metavar="N", type=words.parse_whole, default=2, help="CPU cores (default: %(default)s)"
-    )
+    words.add_cores(parser)
     parser.add_argument("--executor", choices=("tensorflow", "textbook"), default="tensorflow",
                         help="TensorFlow's executor, or the textbook's: a thread pool per device "
                         "(default: %(default)s)")  # fmt: skip
@@ -53,6 +51,7 @@ def add(commands: Any) -> None:
                         "measured (on this computer's CPU, now), or a file of recorded costs "
                         "(default: %(default)s)")  # fmt: skip
     words.add_gpu(parser)
+    words.add_cpu(parser)
     words.add_gpu_memory(parser)
     parser.add_argument("--gpu-threads", metavar="MODE", default="global", help="TF_GPU_THREAD_MODE: global, "
                         "gpu_private or gpu_shared (default: %(default)s)")  # fmt: skip
@@ -104,7 +103,7 @@ def _run_schedule(options: argparse.Namespace) -> int:
     if options.costs == "measured":
         require_trust(options)
     else:
-        cost_model(options.costs, options.gpu, options.gpu_memory_fraction)  # refuses before anything runs
+        cost_model(options.costs, options.gpu, options.gpu_memory_fraction, options.cpu)  # refuses before anything runs
     with show_progress() as stage:
         settings = words.read_settings(options, stage)
         result = api.place(options.target, settings)
@@ -158,6 +157,7 @@ def _step_options(options: argparse.Namespace) -> StepOptions:
         executor=options.executor,
         costs=options.costs,
         gpu=options.gpu,
+        cpu=options.cpu,
         gpu_memory_fraction=options.gpu_memory_fraction,
         gpu_thread_mode=options.gpu_threads,
         gpu_thread_count=options.gpu_thread_count,

@@ -29,9 +29,9 @@ def add(commands: Any) -> None:
                         "measured (on this computer's CPU, now), or a file of recorded costs; with the last two no "
                         "change is tried that makes other ops (default: %(default)s)")  # fmt: skip
     words.add_gpu(parser)
+    words.add_cpu(parser)
     words.add_gpu_memory(parser)
-    parser.add_argument("--cores", metavar="N", type=words.parse_positive, default=2,
-                        help="CPU cores (default: %(default)s)")  # fmt: skip
+    words.add_cores(parser)
     parser.add_argument("--seconds", metavar="S", type=words.parse_seconds, default=60.0,
                         help="search for about S seconds after the first run (default: %(default)g)")  # fmt: skip
     parser.add_argument("--program", metavar="NAME", default="",
@@ -52,10 +52,11 @@ def _run_suggest(options: argparse.Namespace) -> int:
 
     output.check_writable(options.json)
     known = "modelled" if options.costs == "measured" else options.costs
-    cost_model(known, options.gpu, options.gpu_memory_fraction)  # refuses before anything runs
+    cost_model(known, options.gpu, options.gpu_memory_fraction, options.cpu)  # refuses before anything runs
     step = StepOptions(
-        gpu=options.gpu, cores=options.cores, gpu_memory_fraction=options.gpu_memory_fraction, costs=options.costs
-    )
+        gpu=options.gpu, cpu=options.cpu, cores=options.cores, gpu_memory_fraction=options.gpu_memory_fraction,
+        costs=options.costs,
+    )  # fmt: skip
     with show_progress() as stage:
         settings = words.read_settings(options, stage)
         found = api.suggest(options.target, settings, step, options.seconds, options.program, options.timeout)

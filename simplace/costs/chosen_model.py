@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Collection, Iterable
+from dataclasses import replace
 
+from simplace.costs.chosen_cpu import find_cpu, use_calibration
 from simplace.costs.cost_model import CostModel
 from simplace.costs.flat_costs import FlatCosts
 from simplace.costs.modelled_costs import make_modelled_costs
@@ -12,27 +14,34 @@ from simplace.costs.recorded_costs import RecordedCosts, recorded_costs
 from simplace.costs.roofline import make_roofline
 
 
-def cost_model(name: str, gpu: str = "a100", gpu_memory_fraction: float = 0.0) -> CostModel:
+def cost_model(name: str, gpu: str = "a100", gpu_memory_fraction: float = 0.0, cpu: str = "") -> CostModel:
     """Return the cost model of a name: "modelled", "analytic" (the roofline), "flat", or a file of recorded costs.
 
-    What a file does not name is modelled.
+    What a file does not name is modelled; `cpu` is what `chosen_cpu.find_cpu` takes, without it the CPU that the file
+    was measured on.
     """
+    core = find_cpu(cpu)
     if name == "flat":
         return FlatCosts()
     if name == "analytic":
-        return make_roofline(gpu, gpu_memory_fraction)
-    model = make_modelled_costs(gpu, gpu_memory_fraction)
-    return model if name == "modelled" else recorded_costs(name, model)
+        return make_roofline(gpu, gpu_memory_fraction, core)
+    model = make_modelled_costs(gpu, gpu_memory_fraction, cpu=core)
+    if name == "modelled":
+        return model
+    recorded = recorded_costs(name, model)
+    if cpu or recorded.cpu is None:
+        return recorded
+    return replace(recorded, rest=make_modelled_costs(gpu, gpu_memory_fraction, cpu=use_calibration(recorded.cpu)))
 
 
-def chosen_model(costs: CostModel | str, gpu: str, gpu_memory_fraction: float) -> CostModel:
+def chosen_model(costs: CostModel | str, gpu: str, gpu_memory_fraction: float, cpu: str = "") -> CostModel:
     """Return a cost model as it is, or the one of a name."""
-    return cost_model(costs, gpu, gpu_memory_fraction) if isinstance(costs, str) else costs
+    return cost_model(costs, gpu, gpu_memory_fraction, cpu) if isinstance(costs, str) else costs
 
 
-def costs_of_others(costs: CostModel | str, gpu: str, gpu_memory_fraction: float) -> CostModel:
+def costs_of_others(costs: CostModel | str, gpu: str, gpu_memory_fraction: float, cpu: str = "") -> CostModel:
     """Return the cost model for other graphs of a run: costs recorded of one graph say nothing of another."""
-    model = chosen_model(costs, gpu, gpu_memory_fraction)
+    model = chosen_model(costs, gpu, gpu_memory_fraction, cpu)
     return model.rest if isinstance(model, RecordedCosts) else model
 
 

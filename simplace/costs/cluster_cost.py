@@ -6,7 +6,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from math import inf
 
-from simplace.costs.cost_model import COMPILED, CostModel, KernelCost, OpCall
+from simplace.costs.cost_model import COMPILED, CostModel, KernelCost, OpCall, Source
 from simplace.costs.xla_fusion import FusedBody, FusedKernel
 
 # When host and device are done, each as the later of two times: so long after the host is free, and the device.
@@ -47,12 +47,13 @@ def estimate_cluster(kernels: Sequence[FusedKernel], model: CostModel, *, is_com
     guessed = waits + sum(seconds for seconds, cost in parts if cost.source == "guessed")
     error = waits * model.assume_error("executor") + sum(seconds * cost.off for seconds, cost in parts)
     longest = max(parts, key=lambda part: part[0])[1]
+    known: Source = "calibrated" if longest.source == "calibrated" else "modelled"
     return KernelCost(
         first if run.is_on_gpu else busy, whole, longest.shards,
-        source="guessed" if guessed > (busy + waits) / 2 else "modelled", error=error / (busy + waits),
+        source="guessed" if guessed > (busy + waits) / 2 else known, error=error / (busy + waits),
         bound="latency" if waits > busy else longest.bound,
         share=sum(seconds * cost.share for seconds, cost in parts) / (busy + waits),
-        launches=run.launches, waits_s=waits,
+        launches=run.launches, waits_s=waits, least_part_s=sum(times * cost.least_part_s for times, cost in run.parts),
     )  # fmt: skip
 
 

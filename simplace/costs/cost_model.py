@@ -7,7 +7,7 @@ from dataclasses import dataclass, fields, replace
 from itertools import pairwise
 from typing import Any, Literal, NamedTuple, Protocol
 
-Source = Literal["measured", "modelled", "guessed"]
+Source = Literal["measured", "calibrated", "modelled", "guessed"]
 Bound = Literal["latency", "memory", "arithmetic"]
 Fixed = Literal["copy", "executor"]  # what a cost model estimates beside kernels
 PeerWay = Literal["nvlink", "pcie", "host"]
@@ -78,6 +78,8 @@ class KernelCost:
     `source` says where the times come from, `error` by how much they are off in the mean (None: see `off`). `bound`
     is what a GPU's kernel spends most of its time on, `share` how much of the data sheet's peak of that it reaches.
     Of what XLA compiles, `launches` counts the kernels, and `waits_s` is how long of `device_s` none of them runs.
+    `least_part_s` is what each thread's part of a CPU kernel takes at least, however many threads share it: all of them
+    draw on one memory.
     """
 
     host_s: float
@@ -92,6 +94,7 @@ class KernelCost:
     share: float = 0.0
     launches: int = 1
     waits_s: float = 0.0
+    least_part_s: float = 0.0
 
     @property
     def off(self) -> float:

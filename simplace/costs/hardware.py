@@ -2,12 +2,12 @@
 
 Peaks are those of the data sheets, without sparsity. They are upper bounds: real kernels reach a part of them.
 
-- GPUs: `gpu_sheets`, each with its data sheet.
+- GPUs: `gpu_sheets`, CPUs: `cpu_sheets`, each with its data sheet.
 - A GB is 10^9 bytes, as the sheets write it. Drivers report a little more or less (ECC takes some of a T4's).
-- CPU: AVX2 has two 8-wide fused multiply-adds a cycle, so 32 FLOP a cycle in float32 and 16 in float64 (Intel 64 and
-  IA-32 Architectures Optimization Reference Manual, Haswell and later). Clock and bandwidth a core are those of a
-  cloud machine of two cores: 2.7 GHz; 10 GB/s is what one core draws of a memory channel of DDR4-2666 (21.3 GB/s,
-  JEDEC JESD79-4) together with its neighbour.
+- The CPU where none is named: AVX2 has two 8-wide fused multiply-adds a cycle, so 32 FLOP a cycle in float32 and 16 in
+  float64 (Intel 64 and IA-32 Architectures Optimization Reference Manual, Haswell and later). Clock and bandwidth a
+  core are those of a cloud machine of two cores: 2.7 GHz; 10 GB/s is what one core draws of a memory channel of
+  DDR4-2666 (21.3 GB/s, JEDEC JESD79-4) together with its neighbour.
 
 No data sheet lists the fixed times. An op that launches a kernel took the host of an H200 (16 virtual cores of a Xeon)
 7.5 to 10 us in whole steps of `benchmarks/gpu_models.py`, the executor's part with it, and 3.4 us where one op follows
@@ -19,13 +19,16 @@ from __future__ import annotations
 
 import difflib
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
+from math import log2
 
+from simplace.costs.cost_model import interpolate_points
 from simplace.costs.gpu_sheet import GpuSheet
 from simplace.costs.gpu_sheets import SHEETS, find_sheet
 from simplace.errors import SimplaceError, join_alternatives
 
 GB = 10**9
+Curve = tuple[tuple[float, float], ...]  # (an amount, how much of it a second), by the first
 
 
 @dataclass(frozen=True, slots=True)
@@ -36,6 +39,11 @@ class Processor:
     bytes/s, `memory` in bytes (0: not limited), `clock` in Hz. `least_s` is the shortest time of any kernel,
     `launch_s` what an op that launches one takes on the host, `next_launch_s` one more launch of the same op.
     `capability` is a GPU's major compute capability, `sheet` its sheet.
+
+    Of a CPU, `cores` is how many of them there are, and `whole_bandwidth` what memory gives all together (0: as much as
+    they draw). Where it was measured, `reads` and `writes` have (bytes of a tensor, bytes/s): small tensors are in the
+    caches, and the pages of large outputs are new. `products` has by data type (FLOPs of a product, FLOP/s). Each is
+    sorted by its first numbers. `vector_flops` is what elementwise ops reach in float32.
     """
 
     name: str
@@ -48,12 +56,51 @@ class Processor:
     next_launch_s: float = 0.0
     capability: int = 0
     sheet: GpuSheet | None = None
+    cores: int = 0
+    whole_bandwidth: float = 0.0
+    reads: Curve = ()
+    writes: Curve = ()
+    products: Mapping[str, Curve] = field(default_factory=dict)
+    vector_flops: float = 0.0
+
+    @property
+    def is_calibrated(self) -> bool:
+        """Return whether its figures were measured."""
+        return bool(self.reads)
+
+    def move_s(self, read: int, written: int) -> float:
+        """Return how long it takes to read and write so many bytes.
+
+        >>> CPU_2_CORES.move_s(6 * 10**9, 4 * 10**9)
+        1.0
+        """
+        if not self.reads:
+            return (read + written) / self.bandwidth
+        return read / _read_curve(self.reads, read) + written / _read_curve(self.writes, written)
+
+    def compute_s(self, flops: float, dtype: str, on_matrix_units: bool) -> float:
+        """Return how long so much arithmetic takes; `on_matrix_units` is true of products.
+
+        >>> CPU_2_CORES.compute_s(86.4e9, "float32", True)
+        1.0
+        """
+        if on_matrix_units and dtype in self.products:
+            return flops / _read_curve(self.products[dtype], flops)
+        peak = self.flops(dtype, on_matrix_units)
+        if not self.vector_flops:
+            return flops / peak
+        return flops / (self.vector_flops * peak / self.flops("float32", on_matrix_units))
 
     def flops(self, dtype: str, on_matrix_units: bool) -> float:
         """Return the peak for a data type; types that the processor does not name run at its float32 rate."""
         if on_matrix_units and f"tensor_{dtype}" in self.peak:
             return self.peak[f"tensor_{dtype}"]
         return self.peak.get(dtype, self.peak["float32"])
+
+
+def _read_curve(points: Curve, at: float) -> float:
+    """Interpolate between rates by the logarithm of an amount, constant beyond the ends."""
+    return interpolate_points([(log2(amount), rate) for amount, rate in points], log2(max(1.0, at)))
 
 
 @dataclass(frozen=True, slots=True)
@@ -91,8 +138,9 @@ _PCIE = {3: PCIE_3, 4: PCIE_4, 5: PCIE_5}
 ETHERNET_10 = Link("10 Gb/s Ethernet", 1.25 * GB, 50e-6)  # IEEE 802.3ae; the latency is a round trip of gRPC's size
 
 CPU_2_CORES = Processor(
-    "CPU of 2 cores", {"float32": 2.7e9 * 32, "float64": 2.7e9 * 16}, 10 * GB, 0, 2.7e9, least_s=1e-6, launch_s=0.0
-)
+    "CPU of 2 cores", {"float32": 2.7e9 * 32, "float64": 2.7e9 * 16}, 10 * GB, 0, 2.7e9, least_s=1e-6, launch_s=0.0,
+    cores=2,
+)  # fmt: skip
 
 
 def _make_gpu(sheet: GpuSheet) -> Processor:

@@ -21,7 +21,7 @@ from simplace.costs.gpu_kernels import (
 )
 from simplace.costs.gpu_recurrences import RecurrentLayers, time_layers
 from simplace.costs.gpu_sheet import GpuSheet
-from simplace.costs.hardware import find_hardware
+from simplace.costs.hardware import CPU_2_CORES, Processor, find_hardware
 from simplace.costs.layer_shapes import find_convolution, find_recurrent_layers
 from simplace.costs.op_work import SOFTMAX, count_work, is_free, takes_over
 from simplace.costs.product_shape import Product, find_product
@@ -240,9 +240,10 @@ def make_modelled_costs(
     constants: GpuConstants | None = None,
     allows_tf32: bool = True,
     has_own_kernels: bool = True,
+    cpu: Processor = CPU_2_CORES,
 ) -> ModelledCosts | Roofline:
-    """Return the model for a machine of the library, by the name of its GPUs."""
-    hardware = find_hardware(machine)
+    """Return the model for a machine of the library, by the name of its GPUs; `cpu` is a core of its CPU."""
+    hardware = replace(find_hardware(machine), cpu=cpu)
     roofline = Roofline(hardware, memory_fraction=memory_fraction, allows_tf32=allows_tf32)
     sheet = hardware.gpu.sheet
     if sheet is None:

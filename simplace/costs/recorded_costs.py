@@ -6,6 +6,7 @@ The file is JSON: `{"schema": "simplace/costs/1", "nodes": {"dense/MatMul": 0.00
 `Overheads` in seconds, else `"gap"`, the seconds between two nodes on one thread, and hand-offs between threads.
 `"averages"` are the seconds of kernels alone, from which the executor decides what is expensive. `"trips"` has how
 often the bodies of loops ran for each time that they were entered, `"branches"` the outputs that predicates took.
+`"cpu"` has what the CPU reaches (see `calibrated_cpu`); files from before have none.
 """
 
 from __future__ import annotations
@@ -14,6 +15,7 @@ from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import asdict, dataclass, field, fields, replace
 from typing import Any, Self
 
+from simplace.costs.calibrated_cpu import ENTRY, CalibratedCpu, parse_cpu, write_cpu
 from simplace.costs.cost_model import (
     MEASURED_ERROR,
     CollectiveCall,
@@ -41,7 +43,7 @@ class RecordedCosts:
 
     `fixed` are the executor's fixed times where they were measured too, `averages` the times of kernels alone, `runs`
     the times of a node's first run, of its second and so on, where these are known each. `outcomes` is what the loops
-    and branches of the recorded step did.
+    and branches of the recorded step did, `cpu` the figures of the CPU that it ran on, where the file has them.
     """
 
     file: str
@@ -54,6 +56,7 @@ class RecordedCosts:
     averages: Mapping[str, float] | None = None
     runs: Mapping[str, Sequence[float]] = field(default_factory=dict)
     outcomes: Outcomes = field(default_factory=Outcomes)
+    cpu: CalibratedCpu | None = None
 
     @property
     def name(self) -> str:
@@ -130,6 +133,7 @@ def cost_file(
     tensorflow: str,
     averages: Mapping[str, float] | None = None,
     outcomes: Outcomes | None = None,
+    cpu: CalibratedCpu | None = None,
 ) -> dict[str, object]:
     """Return the content of a cost file whose times include the executor's bookkeeping.
 
@@ -145,6 +149,7 @@ def cost_file(
         "averages": dict(averages or {}),
         "nodes": dict(seconds),
         **(asdict(outcomes) if outcomes else {}),
+        **({ENTRY: write_cpu(cpu)} if cpu else {}),
     }
 
 
@@ -175,7 +180,8 @@ def recorded_costs(file: str, rest: CostModel) -> RecordedCosts:
         raise SimplaceError(f'{file}: "averages" maps nodes to seconds')
     outcomes = Outcomes(*(_parse_outcomes(file, what, values.get(what, {})) for what in ("trips", "branches")))
     gap = float(values.get("gap", 0.0))
-    return RecordedCosts(file, times, rest, intra_op, is_whole, gap, fixed, averages, outcomes=outcomes)
+    cpu = parse_cpu(file, values[ENTRY]) if ENTRY in values else None
+    return RecordedCosts(file, times, rest, intra_op, is_whole, gap, fixed, averages, outcomes=outcomes, cpu=cpu)
 
 
 def _parse_outcomes(file: str, what: str, values: object) -> dict[str, tuple[int, ...]]:

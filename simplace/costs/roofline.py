@@ -1,12 +1,14 @@
 """The roofline cost model: arithmetic and memory traffic of a kernel overlap, the slower one counts.
 
-CPU kernels are estimated on one thread; how many threads may share them follows Eigen's cost model
+CPU kernels are estimated on one thread, at the rates that the CPU reaches at their size where it was measured; threads
+that share a kernel never draw more than the bandwidth of all cores, but kernels that run at once do not take it from
+each other. How many threads may share them follows Eigen's cost model
 (unsupported/Eigen/CXX11/src/Tensor/TensorCostModel.h): one thread up to 210,000 cycles, one more every 100,000.
 """
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from simplace.costs.collectives import count_hops, count_sent_bytes
 from simplace.costs.cost_model import (
@@ -21,9 +23,9 @@ from simplace.costs.cost_model import (
     PeerWay,
 )
 from simplace.costs.gpu_memory import compute_usable_bytes
-from simplace.costs.hardware import Hardware
+from simplace.costs.hardware import CPU_2_CORES, Hardware, Processor
 from simplace.costs.hardware import find_hardware as find_machine
-from simplace.costs.op_work import count_work, is_free, takes_over
+from simplace.costs.op_work import Work, count_work, is_free, takes_over
 
 _STARTUP_CYCLES = 100_000
 _CYCLES_A_THREAD = 100_000
@@ -63,15 +65,15 @@ class Roofline:
         if is_free(call.op) or takes_over(call.op):
             return KernelCost(0.0)
         found = count_work(call)
-        processor = self.hardware.gpu if call.device_type == "GPU" else self.hardware.cpu
         dtype = call.outputs[0].dtype if call.outputs else "float32"
         dtype = dtype.removesuffix("_ref")
+        core = self.hardware.cpu
+        if call.device_type != "GPU":
+            return _time_on_core(core, found, dtype, sum(tensor.size for tensor in call.outputs))
+        processor = self.hardware.gpu
         on_matrix_units = found.on_matrix_units and (dtype != "float32" or self.allows_tf32)
         arithmetic = found.flops / processor.flops(dtype, on_matrix_units)
         seconds = processor.least_s + max(arithmetic, found.bytes / processor.bandwidth)
-        if call.device_type != "GPU":
-            return KernelCost(seconds, shards=count_shards(seconds * processor.clock), is_guess=found.is_guess)
-        core = self.hardware.cpu
         on_core = max(found.flops / core.flops("float32", False), found.bytes / core.bandwidth)
         launch_s = processor.next_launch_s if call.attrs.get(COMPILED) else processor.launch_s
         return KernelCost(launch_s, seconds, count_shards(on_core * core.clock), found.is_guess)
@@ -116,6 +118,22 @@ class Roofline:
         return compute_usable_bytes(gpu.memory, gpu.capability, self.memory_fraction) if device_type == "GPU" else 0
 
 
+def _time_on_core(core: Processor, work: Work, dtype: str, made: int) -> KernelCost:
+    """Return the cost of a kernel on a core of a CPU, which makes outputs of so many bytes.
+
+    Threads that share it draw on the memory of all cores.
+    """
+    written = min(made, work.bytes)
+    moved_s = core.move_s(work.bytes - written, written)
+    seconds = core.least_s + max(core.compute_s(work.flops, dtype, work.on_matrix_units), moved_s)
+    is_calibrated = core.is_calibrated and not work.is_guess
+    whole = min(seconds, work.bytes / core.whole_bandwidth) if core.whole_bandwidth else 0.0
+    return KernelCost(
+        seconds, shards=count_shards(seconds * core.clock), is_guess=work.is_guess,
+        source="calibrated" if is_calibrated else "guessed", least_part_s=whole,
+    )  # fmt: skip
+
+
 def count_shards(cycles: float) -> int:
     """Return how many threads Eigen's cost model gives a kernel of that many cycles.
 
@@ -125,6 +143,6 @@ def count_shards(cycles: float) -> int:
     return max(1, min(_MOST_SHARDS, int((cycles - _STARTUP_CYCLES) / _CYCLES_A_THREAD + 0.9)))
 
 
-def make_roofline(machine: str = "a100", memory_fraction: float = 0.0) -> Roofline:
-    """Return the roofline of a machine of the library, by the name of its GPUs."""
-    return Roofline(find_machine(machine), memory_fraction=memory_fraction)
+def make_roofline(machine: str = "a100", memory_fraction: float = 0.0, cpu: Processor = CPU_2_CORES) -> Roofline:
+    """Return the roofline of a machine of the library, by the name of its GPUs; `cpu` is a core of its CPU."""
+    return Roofline(replace(find_machine(machine), cpu=cpu), memory_fraction=memory_fraction)

@@ -6,6 +6,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Literal, TypedDict, get_args
 
+from simplace.costs.chosen_cpu import find_cpu
 from simplace.costs.cost_model import CostModel
 from simplace.errors import SimplaceError
 from simplace.program.program import SessionRun
@@ -65,18 +66,21 @@ class Threads:
 class StepOptions(Threads):
     """Record of all that a simulated step depends on besides the placed graph.
 
-    `costs` is "modelled" or "analytic" (for the hardware that `gpu` names), "flat", a cost file's name, or a
-    `CostModel`. `batch` stands for unknown first dimensions, `trips` and `branches` for loops and conditions (see
-    `control_flow`). `limits` maps full device names to bytes; without it a GPU has what TensorFlow takes of the
-    hardware's memory, all but a reserve or `gpu_memory_fraction` (per_process_gpu_memory_fraction) of it. `run` prunes
-    a session's graph to a run. `optimizes` takes out of the step what TensorFlow takes out before the first one, with
-    Grappler or without: what depends on nothing but constants, and what is computed twice. `grappler` has TensorFlow's
-    Grappler optimize the placed graph before.
+    `costs` is "modelled" or "analytic" (for the hardware that `gpu` and `cpu` name), "flat", a cost file's name, or a
+    `CostModel`. `cpu` is what `costs.chosen_cpu` takes, "" for the CPU that a cost file was measured on, else one of
+    two cores; `cores` 0 stands for its cores, or 2. `batch` stands for unknown first dimensions, `trips` and `branches`
+    for loops and conditions (see `control_flow`). `limits` maps full device names to bytes; without it a GPU has what
+    TensorFlow takes of the hardware's memory, all but a reserve or `gpu_memory_fraction`
+    (per_process_gpu_memory_fraction) of it. `run` prunes a session's graph to a run. `optimizes` takes out of the step
+    what TensorFlow takes out before the first one, with Grappler or without: what depends on nothing but constants, and
+    what is computed twice. `grappler` has TensorFlow's Grappler optimize the placed graph before.
     """
 
     executor: str = "tensorflow"
     costs: CostModel | str = "modelled"
     gpu: str = "a100"
+    cpu: str = ""
+    cores: int = 0
     gpu_memory_fraction: float = 0.0
     batch: int = 32
     trips: Mapping[str, int] = field(default_factory=dict)
@@ -85,6 +89,11 @@ class StepOptions(Threads):
     run: SessionRun | None = None
     optimizes: bool = True
     grappler: bool = False
+
+    def __post_init__(self) -> None:
+        if not self.cores:
+            object.__setattr__(self, "cores", find_cpu(self.cpu).cores)
+        Threads.__post_init__(self)
 
 
 class StepKeywords(TypedDict, total=False):
@@ -101,6 +110,7 @@ class StepKeywords(TypedDict, total=False):
     executor: str
     costs: CostModel | str
     gpu: str
+    cpu: str
     gpu_memory_fraction: float
     batch: int
     trips: Mapping[str, int]

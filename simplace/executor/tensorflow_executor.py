@@ -95,6 +95,7 @@ class _TensorFlowSimulation:
         )
         self.pool_times = _pool_times(overheads)
         self.host_ns = [[_to_nanoseconds(one) for one in cost.runs_s or (cost.host_s,)] for cost in estimated.kernels]
+        self.least_part_ns = [_to_nanoseconds(cost.least_part_s) for cost in estimated.kernels]
         self.device_ns = [_to_nanoseconds(cost.device_s) for cost in estimated.kernels]
         self.after_ns = [_to_nanoseconds(overheads.after(cost.host_s)) for cost in estimated.kernels]
         can_be = [can_be_expensive(n.op, d.type) for n, d in zip(self.graph.nodes, self.device, strict=True)]
@@ -258,6 +259,8 @@ class _TensorFlowSimulation:
             intra_op_workers = self._take_intra_op_workers(node)
             times = self.host_ns[node]
             share = times[min(self.ran[node], len(times) - 1)] // (len(intra_op_workers) + 1)
+            if intra_op_workers:
+                share = max(share, self.least_part_ns[node])
             self.ran[node] += 1
             self.types_ran.add(self.graph.nodes[node].op)
             work += share + (self.fork_ns if intra_op_workers else 0)

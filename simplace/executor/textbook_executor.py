@@ -161,11 +161,12 @@ class _TextbookSimulation:
             self.inter[device].give_back(track, span)
             self._done(activation, outputs, activation.payloads.values(), span)
 
-        parts = min(self.estimated.kernels[activation.node].shards, self.threads.intra_op_size)
+        cost = self.estimated.kernels[activation.node]
+        parts = min(cost.shards, self.threads.intra_op_size)
         if parts < 2:
             self.events.at(self.events.now + duration, end)
             return
-        self._split(activation, duration, parts, span, end)
+        self._split(activation, max(duration, parts * round(cost.least_part_s * 1e9)), parts, span, end)
 
     def _split(self, activation: Activation, duration: int, parts: int, op: int, then: Callable[[], None]) -> None:
         """Queue the parts of a kernel on its device's intra-op pool."""

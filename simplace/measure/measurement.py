@@ -11,7 +11,9 @@ from pathlib import Path
 from statistics import fmean, median
 from typing import Any, TypeVar
 
+from simplace.costs.calibrated_cpu import CalibratedCpu
 from simplace.costs.calibration import Sharing
+from simplace.costs.cpu_calibration import derive_cpu
 from simplace.errors import TargetError, join_choices
 from simplace.graph import graph_def
 from simplace.importers.target import GRAPH_SUFFIXES, Target, parse_target
@@ -162,7 +164,8 @@ class Measured:
     `program` is the target's own graph for a file without placeholders, else that graph with constants and variables in
     the place of its inputs; `remarks` describe these. `targets` are the nodes that a step is run for: a session prunes
     what they do not need. `probes` are the steps of the small graphs that `calibration.derive_overheads` reads, by
-    name, {} where they were not asked for.
+    name, {} where they were not asked for. `cpu` has what this computer's CPU reaches, None where probes were not asked
+    for.
     """
 
     program: Program
@@ -170,6 +173,7 @@ class Measured:
     targets: tuple[str, ...] = ()
     remarks: tuple[str, ...] = ()
     probes: Mapping[str, tuple[MeasuredStep, ...]] = field(default_factory=dict)
+    cpu: CalibratedCpu | None = None
 
     @property
     def pace(self) -> float:
@@ -185,7 +189,8 @@ class MeasureOptions:
     `arguments` are a script's, `cpus` how many CPU devices TensorFlow has, `batch` stands for an unknown first
     dimension, `timeout` is in seconds. `onednn` lets TensorFlow use oneDNN's kernels, as it does by default on x86: its
     layout pass then makes those nodes anew in another order (reverse post-order), which changes the order of execution
-    too. With `probes` the executor's fixed times are measured beside, and how fast the machine is at each step.
+    too. With `probes` the executor's fixed times are measured beside, how fast the machine is at each step, and what
+    its CPU reaches.
     """
 
     settings: Sequence[tuple[int, int]] = ((1, 1),)
@@ -242,7 +247,8 @@ def measure_target(target: str | Path, options: MeasureOptions, kind: type[M]) -
         for (inter_op, intra_op), steps, own in zip(options.settings, traced, values["settings"], strict=True)
     )
     seen = {name: tuple(_read_step(step) for step in own) for name, own in values["probes"].items()}
-    return kind(program, found, tuple(values["targets"]), tuple(values["remarks"]), seen)
+    cpu = derive_cpu(values["cpu"]) if values["cpu"] else None
+    return kind(program, found, tuple(values["targets"]), tuple(values["remarks"]), seen, cpu)
 
 
 def _take_medians(found: Sequence[Mapping[str, float]]) -> dict[str, float]:

@@ -19,7 +19,7 @@ def check_page_name(file: str | Path, simulation: StepOptions | None, overwrite:
         raise DrawingError(f"{file}: a page's name ends in .html")
     check_replaceable(file, overwrite)
     if simulation is not None:
-        cost_model("modelled", simulation.gpu)
+        cost_model("modelled", simulation.gpu, cpu=simulation.cpu)
 
 
 def write_page_file(

@@ -69,7 +69,8 @@ def find_untimed_input(result: Result, step: Schedule, examples: int) -> Untimed
 
 
 def _list_maps(result: Result, step: Schedule, examples: int, options: StepOptions) -> Iterator[MapTime]:
-    options = replace(options, costs=costs_of_others(options.costs, options.gpu, options.gpu_memory_fraction))
+    known = costs_of_others(options.costs, options.gpu, options.gpu_memory_fraction, options.cpu)
+    options = replace(options, costs=known)
     of_keras = {one.placement.program.at for one in result.programs if one.placement.program.role}
     for placement, caller, calls in _list_functions(result, step, examples):
         if caller.op not in (_SEQUENTIAL, *_PARALLEL) or placement.refusal is not None:

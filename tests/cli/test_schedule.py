@@ -52,6 +52,8 @@ def test_what_depends_on_constants_alone_is_left_out(tmp_path: Path, capsys: pyt
         (["--inter-op", "-3"], "inter_op must be -1"),
         (["--inter-op", "two"], "cannot read the thread counts 'two'"),
         (["--gpu", "k80"], "'k80' is not a GPU that simplace has performance data for"),
+        (["--cpu", "xeon-8375d"], "'xeon-8375d' is not a CPU that simplace has performance data for: did you mean"),
+        (["--cpu", "4 cores, 3 GHz"], "the CPU '4 cores, 3 GHz' lacks bit, fma, gb/s"),
         (["--batch", "0"], "batch must be a whole number above 0; got 0"),
         (["--trips", "while"], "cannot read --trips 'while'"),
         (["--trips", "while=3"], "no loop is called 'while' in this graph"),

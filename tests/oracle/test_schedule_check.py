@@ -15,6 +15,7 @@ import simplace
 from simplace import api
 from simplace.analysis.schedule import schedule_placement
 from simplace.costs.cost_model import Overheads
+from simplace.costs.cpu_sheet import list_core_peaks
 from simplace.costs.recorded_costs import cost_file
 from simplace.devices.device_set import local_devices
 from simplace.errors import ProgramError, SimplaceError, TargetError
@@ -184,9 +185,12 @@ def test_the_library_measures_compares_and_keeps_costs(tmp_path: Path) -> None:
     costs = tmp_path / "costs.json"
     costs.write_text(json.dumps(found.to_json()))
     run = simplace.place(str(file), "cpu:1").schedule(costs=str(costs), inter_op=1)
+    elsewhere = simplace.place(str(file), "cpu:1").schedule(cpu=str(costs), inter_op=1)
     assert [(one.inter_op, one.traced) for one in found.agreements] == [(1, 2)]
     assert "simulated / measured" in str(found)
     assert run.trace.makespan > 0
+    assert elsewhere.errors.get("calibrated", 0.0) > 0
+    assert "\nthis CPU: " in str(found)
 
 
 @pytest.mark.tf
@@ -197,6 +201,20 @@ def test_probes_tell_the_fixed_times_of_the_executor(tmp_path: Path) -> None:
     (found,) = check_schedule(measured)
     assert fixed_times(measured).op_s > 0
     assert min(found.low, found.ratio, found.high) > 0
+
+
+@pytest.mark.tf
+@pytest.mark.usefixtures("forked")
+def test_probes_tell_what_the_cpu_reaches(tmp_path: Path) -> None:
+    """What disturbs them makes them slower only, so a busy machine reaches less, and never more than there is."""
+    cpu = measure(written(tmp_path, graphs.tiny_chains()), warm_up=2, steps=1, probes=True).cpu
+    assert cpu is not None
+    assert cpu.cores == len(os.sched_getaffinity(0))
+    assert sorted(cpu.products) == ["float32", "float64"]
+    fastest = list_core_peaks(clock=7e9, bits=512, fma=2)  # no CPU has more
+    assert all(0 < cpu.peak[dtype] < fastest[dtype] for dtype in cpu.products)
+    assert 0 < cpu.core_bandwidth <= cpu.bandwidth < 1e12
+    assert 0 < cpu.least_s < 1
 
 
 @pytest.mark.tf

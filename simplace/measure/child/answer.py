@@ -8,7 +8,7 @@ from typing import Any
 import tensorflow as tf
 from google.protobuf import text_format
 
-from simplace.measure.child import called, probes, runnable, steps
+from simplace.measure.child import called, cpu_probes, probes, runnable, steps
 from simplace.measure.child.called import CannotRunError, ProgramEndedError
 from simplace.measure.child.runnable import Runnable
 from simplace.oracle.child import tf_names, tf_private
@@ -37,6 +37,7 @@ def answer_request(request: dict[str, Any]) -> dict[str, Any]:
         "settings": made,
         "targets": targets,
         "probes": probes.run_probes(request["warm_up"], count) if request["probes"] else {},
+        "cpu": cpu_probes.measure_cpu() if request["probes"] else None,
     }
 
 

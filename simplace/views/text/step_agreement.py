@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
+from simplace.costs.calibrated_cpu import CalibratedCpu
 from simplace.measure.measurement import Measured
 from simplace.measure.step_comparison import StepAgreement
 from simplace.views.text.quantities import format_count, format_duration
@@ -16,7 +17,27 @@ _DISTURBED = 0.05
 def write_agreement(measured: Measured, rows: Sequence[StepAgreement], width: int | None = None) -> str:
     """Return simulated and measured steps as text: what was run, and how disturbed it was."""
     notes = [f"note: {visible(line)}" for line in _list_notes(measured, rows)]
-    return "\n".join([to_text(_agreement_table(rows), width), "", *notes])
+    reached = [visible(describe_cpu(measured.cpu))] if measured.cpu else []
+    return "\n".join([to_text(_agreement_table(rows), width), "", *reached, *notes])
+
+
+def describe_cpu(cpu: CalibratedCpu) -> str:
+    """Return what a CPU was measured to reach.
+
+    >>> rates = ((6e7, 10e9),)
+    >>> describe_cpu(CalibratedCpu("A", 2, 0.0, {"float32": ((2e9, 78e9),)}, 40e9, rates, rates, 17e9, 1e-6))
+    'this CPU: 2 cores, A: 78 GFLOP/s and 10 GB/s a core, 17 GB/s together'
+    """
+    model = f", {cpu.model}" if cpu.model else ""
+    return (
+        f"this CPU: {format_count(cpu.cores, 'core')}{model}: {_format_billions(cpu.peak['float32'])} GFLOP/s and "
+        f"{_format_billions(cpu.core_bandwidth)} GB/s a core, {_format_billions(cpu.bandwidth)} GB/s together"
+    )
+
+
+def _format_billions(rate: float) -> str:
+    billions = rate / 1e9
+    return f"{billions:.1f}" if billions < 10 else f"{billions:.0f}"
 
 
 def _agreement_table(rows: Sequence[StepAgreement]) -> Table:
