@@ -32,6 +32,7 @@ def result(graph: Path) -> Placements:
 
 
 @pytest.mark.parametrize(("words", "options"), [([], {}), (["--gpu", "t4", "--batch", "8"], {"gpu": "t4", "batch": 8}),
+                                                (["--cpu", "m1", "--cores", "8"], {"cpu": "m1", "cores": 8}),
                                                 (["--no-schedule"], {"schedule": False}),
                                                 (["--no-source"], {"source": False})])  # fmt: skip
 def test_the_report_is_that_of_the_command(
@@ -49,6 +50,7 @@ def test_the_report_is_that_of_the_command(
         ("page.pdf", {}, "a page's name ends in .html"),
         ("none/page.html", {}, "cannot write: No such file"),
         ("page.html", {"gpu": "z9"}, "z9"),
+        ("page.html", {"cpu": "z80"}, "'z80' is not a CPU"),
         ("page.html", {"program": "other"}, "no program is called 'other'"),
     ],
 )

@@ -19,7 +19,7 @@ from simplace.measure.child.runnable import Runnable
 
 _SIDES = {64: 8, 256: 3, 768: 1}  # of square matrices: how many products in a step
 _SIZES = {1 << 10: 20, 1 << 14: 20, 1 << 18: 8, 1 << 21: 4, 1 << 24: 4}  # elements of float32, and how many ops
-_LARGEST = max(_SIZES)
+_LARGEST, _LARGE = max(_SIZES), 1 << 18
 _KINDS = ("AddV2", "Mul", "Sub", "Maximum", "Minimum", "SquaredDifference")  # of the smallest kernels
 _ROUNDS = 6
 _EXP, _EXP_FLOPS = 1 << 16, 16  # elements, and FLOPs of each as costs/op_work.py counts them
@@ -77,9 +77,9 @@ def _build_sums(size: int) -> None:
 
 
 def _build_reductions(size: int) -> None:
-    """Build sums of rows; of the largest matrix there are several, since one alone may stay in the caches."""
+    """Build sums of rows; of large matrices there are several, since one alone may stay in the caches."""
     for i in range(_SIZES[size]):
-        if i == 0 or size == _LARGEST:
+        if i == 0 or size >= _LARGE:
             rows = tf.constant(1.0, tf.float32, [size // _COLUMNS, _COLUMNS])
         tf.raw_ops.Sum(input=rows, axis=1, name=f"{_PROBE}{i}")
 
