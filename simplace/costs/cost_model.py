@@ -7,7 +7,7 @@ from dataclasses import dataclass, fields, replace
 from itertools import pairwise
 from typing import Any, Literal, NamedTuple, Protocol
 
-Source = Literal["measured", "calibrated", "modelled", "guessed"]
+Source = Literal["measured", "modelled", "guessed", "calibrated"]
 Bound = Literal["latency", "memory", "arithmetic"]
 Fixed = Literal["copy", "executor"]  # what a cost model estimates beside kernels
 PeerWay = Literal["nvlink", "pcie", "host"]

@@ -17,6 +17,7 @@ from simplace.views.text.link_phrases import describe_sharing
 
 _KINDS: tuple[SpanKind, ...] = get_args(SpanKind)
 _SOURCES: tuple[Source, ...] = get_args(Source)
+_GUESSED = _SOURCES.index("guessed")
 _WHYS: tuple[Why, ...] = get_args(Why)
 
 
@@ -35,6 +36,7 @@ def schedule_data(schedule: Schedule) -> dict[str, Any]:
     critical = set(schedule.critical_path)
     found = [find_source(schedule.estimated, span) for span in spans]
     sources = {one: i for i, one in enumerate(sorted(set(found)))}
+    origin = _list_origins(schedule)
     return {
         "makespan": trace.makespan,
         "uncertainty": round(schedule.uncertainty, 3),
@@ -58,8 +60,8 @@ def schedule_data(schedule: Schedule) -> dict[str, Any]:
         "times": _list_times(schedule),
         "errors": _list_errors(schedule),
         "leftOut": {node - FIRST: WHY_LEFT_OUT[why] for node, why in schedule.left_out.items()},
-        "origins": _SOURCES,
-        "origin": _list_origins(schedule),
+        "origins": _SOURCES[: max([_GUESSED, *origin]) + 1],  # up to the last that occurs
+        "origin": origin,
         **_list_bounds(schedule),
     }
 
@@ -100,7 +102,7 @@ def _list_errors(schedule: Schedule) -> list[float]:
 def _list_origins(schedule: Schedule) -> list[int]:
     """Return where the time of each node of the placed graph was taken from."""
     estimated = schedule.estimated
-    origins = [_SOURCES.index("guessed")] * (len(schedule.placement.graph) - FIRST)
+    origins = [_GUESSED] * (len(schedule.placement.graph) - FIRST)
     for i, cost in enumerate(estimated.kernels):
         node = estimated.graph.node_of_program(i)
         if node >= FIRST and cost.host_s + cost.device_s:

@@ -213,6 +213,7 @@ def test_probes_tell_what_the_cpu_reaches(tmp_path: Path) -> None:
     assert sorted(cpu.products) == ["float32", "float64"]
     fastest = list_core_peaks(clock=7e9, bits=512, fma=2)  # no CPU has more
     assert all(0 < cpu.peak[dtype] < fastest[dtype] for dtype in cpu.products)
+    assert all(0 < rate < 7e9 * 2 * 64 for _, rate in cpu.reads)  # two vectors of 64 bytes a cycle
     assert 0 < cpu.core_bandwidth <= cpu.bandwidth < 1e12
     assert 0 < cpu.least_s < 1
 
