@@ -46,7 +46,7 @@ def main() -> None:
         for name, graph in build_graphs().items():
             file = Path(folder, f"{name}.pb")
             file.write_bytes(graph)
-            wanted = MeasureOptions(steps=options.steps, warm_up=5, probes=not found, timeout=900.0)
+            wanted = MeasureOptions(steps=options.steps, warm_up=5, calibrates=not found, timeout=900.0)
             found.append(measure_target(file, wanted, Measured))
     report(found, min if options.best else median)
 

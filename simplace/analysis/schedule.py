@@ -122,6 +122,11 @@ class Schedule:
         return hypot(*self.errors.values())
 
     @cached_property
+    def sources(self) -> tuple[time_sources.SourceShare, ...]:
+        """Return where the time of the critical path comes from, measured first."""
+        return time_sources.share_sources(self.estimated, [self.trace.spans[i] for i in self.critical_path])
+
+    @cached_property
     def errors(self) -> Mapping[time_sources.Kind, float]:
         """Return how far off the makespan is for each kind of error, as shares of it."""
         return time_sources.list_errors(self.estimated, [self.trace.spans[i] for i in self.critical_path])

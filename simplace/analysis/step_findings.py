@@ -102,8 +102,14 @@ def _describe_waits(schedule: Schedule, cause: Cause, group: Sequence[DeviceTime
         tuple(one.waits[cause].time / one.whole for one in group),
         tuple(one.kernels for one in group),
         awaited.pop() if len(awaited) == 1 else "",
-        cost=StepCost(seconds=most.time / 1e9, error=schedule.uncertainty),
+        cost=_make_cost(schedule, most.time / 1e9),
     )
+
+
+def _make_cost(schedule: Schedule, seconds: float) -> StepCost:
+    """Return time within a step as a cost: it is as far off as the step."""
+    shares = sorted(schedule.sources, key=lambda one: -one.share)
+    return StepCost(seconds=seconds, error=schedule.uncertainty, sources=tuple(one.source for one in shares))
 
 
 def _name_span(schedule: Schedule, span: Span) -> tuple[str, tuple[str, ...]]:
@@ -125,7 +131,7 @@ def _find_serial_replicas(schedule: Schedule) -> Iterator[SerialReplicas]:
     for chain in _join_pairs(pairs):
         if chain[0].bond != "thread" or len(chain) == count - 1:
             devices = (chain[0].devices[0], *(pair.devices[1] for pair in chain))
-            cost = StepCost(seconds=sum(pair.cost.seconds for pair in chain), error=schedule.uncertainty)
+            cost = _make_cost(schedule, sum(pair.cost.seconds for pair in chain))
             yield replace(chain[0], devices=devices, cost=cost)
 
 
@@ -162,7 +168,7 @@ def _list_serial_pairs(schedule: Schedule) -> tuple[list[SerialReplicas], int]:
         bond, update = _find_bond(schedule, work[earlier], _find_longest_wait(schedule, work[later]))
         if bond is not None:
             at, names = _name_span(schedule, trace.spans[update]) if update >= 0 else ("", ())
-            title, cost = schedule.placement.program.title, StepCost(seconds=least / 1e9, error=schedule.uncertainty)
+            title, cost = schedule.placement.program.title, _make_cost(schedule, least / 1e9)
             both_names = devices[earlier].short, devices[later].short
             pairs.append(SerialReplicas(at, title, names, both_names, bond, cost=cost))
     return pairs, len(large)
@@ -256,5 +262,5 @@ def _find_loops(schedule: Schedule) -> Iterator[LaunchBoundLoop]:
             at, _ = Counter(line for line, _ in named).most_common(1)[0]
             ops = tuple(dict.fromkeys(op for _, own in named for op in own))
             where = at, schedule.placement.program.title, ops, name, devices[device].short
-            cost = StepCost(seconds=lost / 1e9, error=schedule.uncertainty)
+            cost = _make_cost(schedule, lost / 1e9)
             yield LaunchBoundLoop(*where, trips.get(name, 0), len(kernels), mean, off, is_busy, cost=cost)

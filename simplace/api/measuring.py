@@ -106,5 +106,5 @@ def _list_inputs(measured: Measured) -> Iterator[str]:
 
 
 def _settle(options: MeasureOptions) -> MeasureOptions:
-    """Return options under which only settled steps are traced, and the executor's fixed times measured beside."""
-    return replace(options, warm_up=_WARM_UP, probes=True)
+    """Return options under which only settled steps are traced; the executor's fixed times and the CPU are probed."""
+    return replace(options, warm_up=_WARM_UP, probes=True, calibrates=True)

@@ -13,13 +13,14 @@ class StepCost:
     """Record of what a finding costs a step: copies, their known bytes, and seconds by the cost model.
 
     Without copies, `seconds` is time that a device does not compute. `error` is how far off they are in the mean, as a
-    share.
+    share; `sources` tells where they come from ("measured", "calibrated", "modelled", "guessed"), most of them first.
     """
 
     copies: int = 0
     size: int = 0
     seconds: float = 0.0
     error: float = 0.0
+    sources: tuple[str, ...] = ()
 
 
 NO_COST = StepCost()

@@ -35,7 +35,8 @@ class CopyCosts:
         chosen = [i for i in numbers if copies.slots[i] != CONTROL]
         sizes = [copies.sizes[i] or 0 for i in chosen]
         seconds = sum(map(self._estimate, map(copies.__getitem__, chosen)))
-        return StepCost(len(chosen), sum(sizes), seconds, self.model.assume_error("copy") if seconds else 0.0)
+        error = self.model.assume_error("copy") if seconds else 0.0
+        return StepCost(len(chosen), sum(sizes), seconds, error, ("guessed",) if error else ())
 
     def of_move(self, homes: Mapping[int, str]) -> StepCost:
         """Return what is saved by having nodes on other devices; less than nothing where that makes more copies.
@@ -49,7 +50,8 @@ class CopyCosts:
         before, after = copy_columns(placed), copy_columns(replace(placed, device_of=devices))
         had, left = (self.sum_up(copies, copies.between_devices) for copies in (before, after))
         seconds = had.seconds - left.seconds
-        return StepCost(had.copies - left.copies, had.size - left.size, seconds, max(had.error, left.error))
+        dearer = max(had, left, key=lambda cost: cost.error)
+        return replace(dearer, copies=had.copies - left.copies, size=had.size - left.size, seconds=seconds)
 
     def add_cost(self, finding: F) -> F:
         """Return a finding with the cost of the copies between its nodes and other devices."""

@@ -84,7 +84,7 @@ def _compare_sizes(
     if more > 0:
         gather, reduce = (_estimate(costs, *one, first) for one in (("all_gather", gathered), ("all_reduce", dense)))
         where = locate_nodes(costs.placement, [node for one in gathers for node in one.members])
-        cost = StepCost(0, round(more), max(0.0, gather.device_s - reduce.device_s), gather.off)
+        cost = StepCost(0, round(more), max(0.0, gather.device_s - reduce.device_s), gather.off, (gather.source,))
         yield SparseGather(*where, variable, count, gathered, dense, cost=cost)
 
 

@@ -23,6 +23,7 @@ def report_findings(findings: Iterable[Finding]) -> list[dict[str, Any]]:
                 "bytes": one.cost.size,
                 "seconds": one.cost.seconds,
                 "error": round(one.cost.error, 4),
+                "sources": list(one.cost.sources),
             },
             "text": format_finding(one),
         }

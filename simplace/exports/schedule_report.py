@@ -13,7 +13,7 @@ from simplace.analysis.memory import Held, MemoryUse
 from simplace.analysis.path_groups import CauseTime, group_by_layer, group_by_op, rank_copy_causes
 from simplace.analysis.schedule import Schedule
 from simplace.analysis.step_findings import find_in_step
-from simplace.analysis.time_sources import find_cost, find_source, share_sources
+from simplace.analysis.time_sources import find_cost, find_source
 from simplace.executor.step_options import Threads
 from simplace.executor.trace import Span
 from simplace.explain.sentences import state_reason
@@ -43,7 +43,7 @@ def report_schedule(schedule: Schedule, verdict: str) -> dict[str, Any]:
         "longest_chain": schedule.longest_chain,
         "time_sources": [
             {"source": one.source, "share": round(one.share, 6), "error": round(one.error, 6)}
-            for one in share_sources(schedule.estimated, [trace.spans[i] for i in schedule.critical_path])
+            for one in schedule.sources
         ],
         "lanes": [{"name": track.name, "kind": track.kind, "owner": track.owner} for track in trace.tracks],
         "spans": [_report_span(schedule, i) for i in range(len(trace.spans))],

@@ -164,8 +164,7 @@ class Measured:
     `program` is the target's own graph for a file without placeholders, else that graph with constants and variables in
     the place of its inputs; `remarks` describe these. `targets` are the nodes that a step is run for: a session prunes
     what they do not need. `probes` are the steps of the small graphs that `calibration.derive_overheads` reads, by
-    name, {} where they were not asked for. `cpu` has what this computer's CPU reaches, None where probes were not asked
-    for.
+    name, {} where they were not asked for. `cpu` has what this computer's CPU reaches, None where that was not.
     """
 
     program: Program
@@ -201,6 +200,7 @@ class MeasureOptions:
     batch: int = 32
     onednn: bool = False
     probes: bool = False
+    calibrates: bool = False
     timeout: float = 300.0
 
 

@@ -207,7 +207,7 @@ def test_probes_tell_the_fixed_times_of_the_executor(tmp_path: Path) -> None:
 @pytest.mark.usefixtures("forked")
 def test_probes_tell_what_the_cpu_reaches(tmp_path: Path) -> None:
     """What disturbs them makes them slower only, so a busy machine reaches less, and never more than there is."""
-    cpu = measure(written(tmp_path, graphs.tiny_chains()), warm_up=2, steps=1, probes=True).cpu
+    cpu = measure(written(tmp_path, graphs.tiny_chains()), warm_up=2, steps=1, calibrates=True).cpu
     assert cpu is not None
     assert cpu.cores == len(os.sched_getaffinity(0))
     assert sorted(cpu.products) == ["float32", "float64"]

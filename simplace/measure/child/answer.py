@@ -37,7 +37,7 @@ def answer_request(request: dict[str, Any]) -> dict[str, Any]:
         "settings": made,
         "targets": targets,
         "probes": probes.run_probes(request["warm_up"], count) if request["probes"] else {},
-        "cpu": cpu_probes.measure_cpu() if request["probes"] else None,
+        "cpu": cpu_probes.measure_cpu() if request["calibrates"] else None,
     }
 
 

@@ -27,10 +27,12 @@ def describe_finding(finding: Finding) -> str:
 def describe_cost(cost: StepCost) -> str:
     """Return what a finding costs a step, "" where that is nothing, or not known.
 
-    >>> [describe_cost(cost) for cost in (StepCost(3, 4096, 2e-5, 0.25), StepCost(0, 1 << 20), StepCost(seconds=1e-3))]
-    ['3 copies, 4 KiB, 20 µs ± 25% a step', '1 MiB more to send a step', '1 ms a step']
+    >>> costs = StepCost(3, 4096, 2e-5, 0.25, ("guessed",)), StepCost(0, 1 << 20), StepCost(seconds=1e-3)
+    >>> [describe_cost(cost) for cost in costs]
+    ['3 copies, 4 KiB, 20 µs ± 25% (guessed) a step', '1 MiB more to send a step', '1 ms a step']
     """
     parts = [format_count(cost.copies, "copy")] if cost.copies else []
     parts += [f"{format_bytes(cost.size)}{'' if cost.copies else ' more to send'}"] if cost.size else []
-    parts += [format_uncertain(cost.seconds * 1e9, cost.error)] if cost.seconds else []
+    sources = f" ({', '.join(cost.sources)})" if cost.sources else ""
+    parts += [format_uncertain(cost.seconds * 1e9, cost.error) + sources] if cost.seconds else []
     return f"{', '.join(parts)} a step" if parts else ""

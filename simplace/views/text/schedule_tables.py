@@ -9,7 +9,7 @@ from simplace.analysis.memory import Held, MemoryUse
 from simplace.analysis.part_names import name_part
 from simplace.analysis.schedule import Schedule
 from simplace.analysis.step_findings import find_besides_waits
-from simplace.analysis.time_sources import find_cost, find_source, share_sources
+from simplace.analysis.time_sources import find_cost, find_source
 from simplace.costs.estimate import Assumption
 from simplace.costs.outcomes import Loop
 from simplace.executor.control_flow import Branch
@@ -72,7 +72,7 @@ def write_headline(schedule: Schedule) -> str:
     chain = schedule.longest_chain
     if chain is not None:
         line += f"\nlower bound with unlimited threads: {format_uncertain(chain, schedule.uncertainty)}"
-    shares = share_sources(schedule.estimated, [trace.spans[i] for i in schedule.critical_path])
+    shares = schedule.sources
     if shares:
         line += f"\nthe time of its critical path is {describe_sources(shares)}"
     return line
