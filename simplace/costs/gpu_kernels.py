@@ -154,6 +154,8 @@ def time_product(
             continue
         barred = 1 if is_batched or not is_array else 1 + _BARRED * (b > 1)
         tiles = b * -(-m // tile_m) * -(-n // tile_n) / sms
+        if not is_array and tiles * k * step_s > most_s:
+            continue  # by arithmetic alone
         more = most(least(1 // tiles, may_split), 0)  # blocks that fill the SMs once
         for split in (1, 1 + more) if is_array or more else (1,):
             blocks = tiles * split

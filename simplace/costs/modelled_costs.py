@@ -107,20 +107,19 @@ class ModelledCosts:
 
     def kernel(self, call: OpCall) -> KernelCost:
         """Estimate one execution."""
-        cost = self.roofline.kernel(call)
         if call.device_type != "GPU" or is_free(call.op) or takes_over(call.op):
-            return cost
+            return self.roofline.kernel(call)
         found = self._model_kernel(call)
         if found is None:
-            return cost
+            return self.roofline.kernel(call)
         time, operator = found
         bound: Bound = "memory" if time.memory >= time.arithmetic else "arithmetic"
         share = max(time.memory, time.arithmetic) / time.seconds
         if share < _LEAST_SHARE or time.floor > time.seconds / 2:
             bound = "latency"
         return KernelCost(
-            cost.host_s, time.seconds, cost.shards, source="modelled", error=self.constants.errors.get(operator),
-            bound=bound, share=share,
+            self.roofline.launch_seconds(call), time.seconds, source="modelled",
+            error=self.constants.errors.get(operator), bound=bound, share=share,
         )  # fmt: skip
 
     def _model_kernel(self, call: OpCall) -> tuple[KernelTime, str] | None:
@@ -128,18 +127,18 @@ class ModelledCosts:
         dtype = call.outputs[0].dtype.removesuffix("_ref") if call.outputs else ""
         if dtype in _WIDTHS and (layer := find_convolution(call) or find_recurrent_layers(call)) is not None:
             is_own = self._is_run_by_tensorflow(call)
-            if (layer, dtype, is_own) not in self._seen:
-                self._seen[layer, dtype, is_own] = self._estimate_layer(layer, dtype, call)
-            return self._seen[layer, dtype, is_own]
+            if (known := self._seen.get(key := (layer, dtype, is_own))) is None:
+                known = self._seen[key] = self._estimate_layer(layer, dtype, call)
+            return known
         product = find_product(call)
         moved = sum(t.size for t in (*call.inputs, *call.outputs))
         if product is not None and dtype in _WIDTHS:
             turned = find_transposes(call) if self._is_run_by_tensorflow(call) else None
-            key = (product, dtype, moved if product.is_image else 0, turned)
-            if key not in self._seen:
+            shape = (product, dtype, moved if product.is_image else 0, turned)
+            if (known := self._seen.get(shape)) is None:
                 time, operator = self._estimate_product(product, dtype, moved)
-                self._seen[key] = time if turned is None else self._add_kernels(time, turned), operator
-            return self._seen[key]
+                known = self._seen[shape] = time if turned is None else self._add_kernels(time, turned), operator
+            return known
         own = find_own_kernel(call) if self._is_run_by_tensorflow(call) else None
         if own is not None:
             return self._estimate_own_kernel(call, own), "tensorflow"

@@ -74,9 +74,12 @@ class Roofline:
         on_matrix_units = found.on_matrix_units and (dtype != "float32" or self.allows_tf32)
         arithmetic = found.flops / processor.flops(dtype, on_matrix_units)
         seconds = processor.least_s + max(arithmetic, found.bytes / processor.bandwidth)
-        on_core = max(found.flops / core.flops("float32", False), found.bytes / core.bandwidth)
-        launch_s = processor.next_launch_s if call.attrs.get(COMPILED) else processor.launch_s
-        return KernelCost(launch_s, seconds, count_shards(on_core * core.clock), found.is_guess)
+        return KernelCost(self.launch_seconds(call), seconds, is_guess=found.is_guess)
+
+    def launch_seconds(self, call: OpCall) -> float:
+        """Return how long the host takes to launch a kernel on a GPU."""
+        gpu = self.hardware.gpu
+        return gpu.next_launch_s if call.attrs.get(COMPILED) else gpu.launch_s
 
     def copy(self, size: int, source: str, target: str) -> float:
         """Estimate a copy; within host memory the buffer is shared."""
