@@ -271,7 +271,15 @@ class _Estimator:
         return tensors[0].size if tensors else sum(tensor.size for tensor in self._outputs(node))
 
     def _copy(self, i: int, size: int) -> float:
-        return estimate_copy(self.model, self.placed.devices, self.graph.copies[i], size)
+        """Estimate a copy; one without bytes, as a control edge's, moves nothing within a process, and only waits.
+
+        See common_runtime/gpu/gpu_util.cc: no copy is enqueued where a tensor has no bytes.
+        """
+        devices, copy = self.placed.devices, self.graph.copies[i]
+        source, target = devices.by_name[copy.source], devices.by_name[copy.target]
+        if not size and source.spec.same_address_space(target.spec):
+            return 0.0
+        return estimate_copy(self.model, devices, copy, size)
 
 
 def _is_compiled(call: OpCall) -> bool:

@@ -286,3 +286,14 @@ def test_a_loop_whose_limit_is_outside_of_it_never_ends(executor: str) -> None:
     """
     with pytest.raises(SimplaceError, match=r"^a step does not end: merge \(Merge\) has inputs from different frames"):
         run(loop, executor=executor)
+
+
+def test_a_control_edge_between_gpus_waits_for_the_streams_and_moves_nothing() -> None:
+    """See common_runtime/gpu/gpu_util.cc: no copy is enqueued for a tensor without bytes."""
+    text = """
+        x = Placeholder() @g0 {dtype=float}
+        y = Placeholder() @g1 {dtype=float}
+        A = Neg(x) @g0
+        B = Neg(y, ^A) @g1
+    """
+    assert ticks(run(text, Costs(copies=5.0))) == ["GPU:0 compute: A 0-1", "GPU:1 compute: B 1-2"]
