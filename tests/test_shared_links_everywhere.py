@@ -24,7 +24,7 @@ name = "switch"
 gpus = [0, 1]
 """
 BYTES = 4 * 4096 * 1024  # a PCIe 4.0 x16 moves 31.5 in a nanosecond
-SLOWED = "its 2 copies took 2.0 times as long as alone"
+SLOWED = "its 2 copies took 2.0 times as long as without it"
 
 
 @pytest.fixture
@@ -47,7 +47,7 @@ def test_library(target: list[str], tmp_path: Path) -> None:
     assert shared.memory().schedule.trace.makespan == step.trace.makespan
     (times,) = simplace.diff(alone, shared).step_times()
     assert (times.before, times.after) == (unshared.trace.makespan, step.trace.makespan)
-    assert "alone: shares switch" in judge_step(shared)
+    assert "on its own link: shares switch" in judge_step(shared)
     assert "shares" not in judge_step(alone)
     shared.report(tmp_path / "page.html")
     page = (tmp_path / "page.html").read_text(encoding="utf-8")

@@ -12,7 +12,8 @@ from simplace.executor.trace import PassedLink, Trace
 class LinkUse:
     """Record of what passed a shared link: how many `copies`, and nanoseconds in which at least one moved bytes.
 
-    `share` is that of the whole run. `took` sums up the lengths of the copies, `alone` what they take without others.
+    `share` is that of the whole run. `took` sums up the lengths of the copies, `alone` what they would take
+    without the links that are shared.
     """
 
     link: PassedLink
@@ -24,7 +25,7 @@ class LinkUse:
 
     @property
     def slowdown(self) -> float:
-        """Return how many times as long as alone the copies took, 1 where there are none."""
+        """Return how many times as long the copies took as without what is shared, 1 where there are none."""
         return self.took / self.alone if self.alone else 1.0
 
 

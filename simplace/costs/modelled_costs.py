@@ -25,7 +25,7 @@ from simplace.costs.hardware import CPU_2_CORES, Processor, find_hardware
 from simplace.costs.layer_shapes import find_convolution, find_recurrent_layers
 from simplace.costs.op_work import SOFTMAX, count_work, is_free, takes_over
 from simplace.costs.product_shape import Product, find_product
-from simplace.costs.roofline import Roofline
+from simplace.costs.roofline import Roofline, count_shards
 from simplace.costs.tensorflow_kernels import OwnKernel, find_own_kernel, find_transposes
 from simplace.costs.xla_fusion import FUSED
 
@@ -118,9 +118,17 @@ class ModelledCosts:
         if share < _LEAST_SHARE or time.floor > time.seconds / 2:
             bound = "latency"
         return KernelCost(
-            self.roofline.launch_seconds(call), time.seconds, source="modelled",
+            self.roofline.launch_seconds(call), time.seconds, self._count_shards(time, call), source="modelled",
             error=self.constants.errors.get(operator), bound=bound, share=share,
         )  # fmt: skip
+
+    def _count_shards(self, time: KernelTime, call: OpCall) -> int:
+        """Return how many threads would share the same work on the host, as in the textbook's pool of each device."""
+        core = self.roofline.hardware.cpu
+        dtype = call.outputs[0].dtype.removesuffix("_ref") if call.outputs else "float32"
+        flops = time.arithmetic * self.sheet.flops(dtype, self._is_on_tensor_cores(dtype)) if time.arithmetic else 0.0
+        seconds = max(flops / core.flops("float32", False), time.memory * self.sheet.bandwidth / core.bandwidth)
+        return count_shards(seconds * core.clock)
 
     def _model_kernel(self, call: OpCall) -> tuple[KernelTime, str] | None:
         """Return the time of an op whose family is known, and the class of operators that its error is that of."""

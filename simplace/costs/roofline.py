@@ -74,7 +74,8 @@ class Roofline:
         on_matrix_units = found.on_matrix_units and (dtype != "float32" or self.allows_tf32)
         arithmetic = found.flops / processor.flops(dtype, on_matrix_units)
         seconds = processor.least_s + max(arithmetic, found.bytes / processor.bandwidth)
-        return KernelCost(self.launch_seconds(call), seconds, is_guess=found.is_guess)
+        on_core = max(found.flops / core.flops("float32", False), found.bytes / core.bandwidth)
+        return KernelCost(self.launch_seconds(call), seconds, count_shards(on_core * core.clock), found.is_guess)
 
     def launch_seconds(self, call: OpCall) -> float:
         """Return how long the host takes to launch a kernel on a GPU."""

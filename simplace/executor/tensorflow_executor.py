@@ -233,7 +233,9 @@ class _TensorFlowSimulation:
         return self._run(worker, activation)
 
     def _launches(self, activation: Activation) -> bool:
-        return bool(self.device_ns[activation.node]) and not activation.is_dead
+        """Return whether a thread is about to put work on a GPU's stream."""
+        node = activation.node
+        return bool(self.device_ns[node]) and not activation.is_dead and self.device[node].type != "CPU"
 
     def _hand_on_turn(self, gpu: str, span: int) -> None:
         """End the turn of a launch: who waits for it is next."""
@@ -353,7 +355,7 @@ class _TensorFlowSimulation:
             return
         if self.graph.nodes[node].role == "send":
             self._send(activation, worker, span)
-        elif self._launches(activation):
+        elif self.device_ns[node] and not activation.is_dead:
             self._enqueue_kernel(activation, span)
         self._node_done(activation, outputs, worker, span)
 

@@ -65,7 +65,7 @@ class PassedLink(NamedTuple):
 
 
 class SharedCopy(NamedTuple):
-    """Record of a copy that passed shared links: `alone` is how long it takes alone, in nanoseconds.
+    """Record of a copy that passed shared links: `alone` is how long it takes on its own link alone, in ns.
 
     Its first byte moved at `moves_at`. `ways` has 2 i for a link i that it left its sharers by, 2 i + 1 for one that it
     came to them by. `slowed_by` is the link that slowed it down most, -1 where none did, `others` the tracks whose

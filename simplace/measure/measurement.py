@@ -143,13 +143,15 @@ class Measurement:
 
     @property
     def seconds(self) -> dict[str, float]:
-        """Map each node to the median of its times over the quiet steps."""
-        return _take_medians([step.seconds for step in self.quiet_steps])
+        """Map each node to the median of its times over the quiet steps, or over all where it ran in none of those."""
+        every, quiet = ([step.seconds for step in steps] for steps in (self.steps, self.quiet_steps))
+        return _take_medians(every) | _take_medians(quiet)
 
     @cached_property
     def kernels(self) -> dict[str, float]:
-        """Map each node to the median of its kernel's times over the quiet steps, in seconds."""
-        return _take_medians([step.kernel_seconds for step in self.quiet_steps])
+        """Map each node to the median of its kernel's times, in seconds, over the same steps."""
+        every, quiet = ([step.kernel_seconds for step in steps] for steps in (self.steps, self.quiet_steps))
+        return _take_medians(every) | _take_medians(quiet)
 
     @property
     def gap(self) -> float:
@@ -164,7 +166,8 @@ class Measured:
     `program` is the target's own graph for a file without placeholders, else that graph with constants and variables in
     the place of its inputs; `remarks` describe these. `targets` are the nodes that a step is run for: a session prunes
     what they do not need. `probes` are the steps of the small graphs that `calibration.derive_overheads` reads, by
-    name, {} where they were not asked for. `cpu` has what this computer's CPU reaches, None where that was not.
+    name, {} where they were not asked for. `cpu` has what this computer's CPU reaches, None where
+    that was not asked for.
     """
 
     program: Program
@@ -188,8 +191,8 @@ class MeasureOptions:
     `arguments` are a script's, `cpus` how many CPU devices TensorFlow has, `batch` stands for an unknown first
     dimension, `timeout` is in seconds. `onednn` lets TensorFlow use oneDNN's kernels, as it does by default on x86: its
     layout pass then makes those nodes anew in another order (reverse post-order), which changes the order of execution
-    too. With `probes` the executor's fixed times are measured beside, how fast the machine is at each step, and what
-    its CPU reaches.
+    too. With `probes` the executor's fixed times are measured beside, and how fast the machine is at each step; with
+    `calibrates` what its CPU reaches.
     """
 
     settings: Sequence[tuple[int, int]] = ((1, 1),)

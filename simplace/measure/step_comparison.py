@@ -79,7 +79,7 @@ def fixed_times(measured: Measured) -> Overheads:
 def observe_step(measured: Measured) -> Outcomes:
     """Return what the loops and branches of a measurement did in a step of its first setting."""
     graph = graph_that_ran(measured)
-    return observe_outcomes(graph, control_flow(graph), measured.settings[0].steps[0].order)
+    return observe_outcomes(graph, control_flow(graph), measured.settings[0].quiet_steps[0].order)
 
 
 def _adapt_to_step(fixed: Overheads, step: MeasuredStep, pace: float) -> Overheads:

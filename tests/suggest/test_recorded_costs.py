@@ -64,7 +64,7 @@ def test_a_file_of_costs() -> None:
 def test_costs_that_are_measured_now(monkeypatch: pytest.MonkeyPatch) -> None:
     asked = []
 
-    def measure(target, placed, options, gpu, gpu_memory_fraction):
+    def measure(target, placed, options, gpu, gpu_memory_fraction, cpu):
         asked.append((target, placed.name, tuple(options.arguments), options.timeout))
         return cost_model("costs.json")
 

@@ -26,13 +26,13 @@ def describe_link(use: LinkUse) -> str:
     if not use.copies:
         return f"{head}: no copy passes it"
     slowdown = f"{use.slowdown:.1f}"
-    times = "as long as alone" if slowdown == "1.0" else f"{slowdown} times as long as alone"
+    times = "as long as without it" if slowdown == "1.0" else f"{slowdown} times as long as without it"
     copies = "copy" if use.copies == 1 else format_count(use.copies, "copy")
     return f"{head}: busy {use.share:.0%}; its {copies} took {times}"
 
 
 def describe_sharing(schedule: Schedule, number: int) -> str:
-    """Return what slowed a span down, such as "1 ms alone: shares card with copies of GPU:1", "" for nothing."""
+    """Return what slowed a span down, such as "1 ms on its own link: shares card with copies of GPU:1", else ""."""
     said = describe_sharing_briefly(schedule, number)
     others = _name_others(schedule, schedule.trace.shared[number]) if said else []
     return f"{said} with copies of {_list_some(others)}" if others else said
@@ -45,8 +45,8 @@ def describe_sharing_briefly(schedule: Schedule, number: int) -> str:
     if copy is None or copy.slowed_by < 0 or trace.spans[number].duration <= copy.alone:
         return ""
     link = trace.links[copy.slowed_by].name
-    because = f"shares {link}" if copy.others else f"{link} is slower than its own link"
-    return f"{format_duration(copy.alone)} alone: {because}"
+    because = f"shares {link}" if copy.others else f"{link} is slower"
+    return f"{format_duration(copy.alone)} on its own link: {because}"
 
 
 def _name_others(schedule: Schedule, copy: SharedCopy) -> list[str]:
