@@ -6,6 +6,7 @@ import fcntl
 import re
 import shlex
 from concurrent.futures import ThreadPoolExecutor
+from difflib import SequenceMatcher
 from pathlib import Path
 
 import pytest
@@ -71,10 +72,30 @@ def test_the_output_shown_is_the_output(command, blocks, run, tmp_path, kept, re
     for name in FIGURE.findall(command):
         kept(ROOT / name, (tmp_path / Path(name).name).read_bytes().decode())
     for page, expected in blocks:
-        if request.config.getoption("--rewrite-golden") and CUT not in expected.splitlines():
-            rewrite(page, f"```text\n$ {command}\n", expected, printed)
+        if request.config.getoption("--rewrite-golden"):
+            new = printed if CUT not in expected.splitlines() else cut_alike(expected.rstrip(), printed)
+            rewrite(page, f"```text\n$ {command}\n", expected, new)
             continue
         assert matches(expected.rstrip(), printed), f"{page.name} shows other text; pytest --rewrite-golden:\n{printed}"
+
+
+def cut_alike(expected, printed):
+    """Leave lines out of an output as a page does: of each part that is shown the most similar lines, in order."""
+    lines, parts, at = printed.splitlines(), [], 0
+    for part in f"\n{expected}\n".split(f"\n{CUT}\n"):
+        shown = part.strip("\n").splitlines()
+        last = len(lines) - len(shown)
+        starts = range(at, last + 1) if parts else (0,)
+        if len(parts) == expected.splitlines().count(CUT):
+            starts = (last,) if shown else (len(lines),)
+        best = max(starts, key=lambda i: sum(map(measure_likeness, shown, lines[i : i + len(shown)])), default=last)
+        parts.append("\n".join(lines[best : best + len(shown)]))
+        at = best + len(shown)
+    return f"\n{CUT}\n".join(parts).strip("\n")
+
+
+def measure_likeness(line, other):
+    return SequenceMatcher(None, line, other, autojunk=False).ratio()
 
 
 def rewrite(page, head, old, new):
@@ -108,6 +129,8 @@ def test_every_figure_is_drawn_by_a_command_on_a_page():
 def test_a_cut_stands_for_lines_left_out():
     assert matches("a\n[...]\nd", "a\nb\nc\nd")
     assert matches("a\nd", "a\nd")
+    assert cut_alike("a 1\n[...]\nc 1\n[...]", "a 2\nb\nc 2\nd") == "a 2\n[...]\nc 2\n[...]"
+    assert cut_alike("[...]\nb 1\n[...]\nd 1", "a\nb 2\nc\nd 2") == "[...]\nb 2\n[...]\nd 2"
     assert matches("[...]\nc\nd", "a\nb\nc\nd")
     assert matches("a\n[...]", "a\nb")
     assert not matches("a\n[...]\nd", "a\nb\ne")
