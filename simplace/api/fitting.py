@@ -27,7 +27,7 @@ class Memory(StepMemory):
         from simplace.exports import memory_report
         from simplace.views.figures.variable_roles import VariableRoles
 
-        return memory_report.report_memory(self, self.remedies, VariableRoles(self.schedule).is_state)
+        return memory_report.report_memory(self, VariableRoles(self.schedule).is_state, self.remedies)
 
     def figure(self, *, style: str = "screen") -> Picture:
         """Return the memory over time as a picture, which a notebook shows."""

@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass
 
-from simplace.costs.gpu_sheet import GB, GIB, TFLOPS, GpuSheet, list_peaks
+from simplace.costs.gpu_sheet import ECC, GB, GIB, TFLOPS, GpuSheet, list_peaks
 
 
 @dataclass(frozen=True, slots=True)
@@ -34,10 +34,8 @@ _BLACKWELL = _Architecture(12.0, 128, "4N", 5, 1 / 64, 1, has_bfloat16=True)
 # Tensor cores of GeForce add up in FP32 at half the rate of those of TITAN RTX and of workstation cards.
 _HALF_RATE, _FULL_RATE = 2, 4
 
-
-_ECC = 15 / 16  # of the memory of a data center's card is left by ECC, which is off on others
-
 # Name, SMs, boost clock in MHz, memory's bandwidth in GB/s and size in GiB, L2 in KiB, watts.
+# ECC is on where a card is made for data centers.
 _Row = tuple[str, int, int, float, float, int, int]
 
 
@@ -81,7 +79,7 @@ CARDS: Mapping[str, GpuSheet] = {
         ("RTX 3060", 28, 1777, 360, 12, 3072, 170),
         ("RTX 3060 Ti", 38, 1665, 448, 8, 4096, 200),
         ("RTX 3070", 46, 1725, 448, 8, 4096, 220),
-        ("A10G", 80, 1710, 600, 24 * _ECC, 6144, 300),
+        ("A10G", 80, 1710, 600, 24 * ECC, 6144, 300),
     ),
     **_make_cards(
         _AMPERE, _HALF_RATE, "GDDR6X",
@@ -95,7 +93,7 @@ CARDS: Mapping[str, GpuSheet] = {
         ("RTX A4000", 48, 1560, 448, 16, 4096, 140),
         ("RTX A5000", 64, 1695, 768, 24, 6144, 230),
         ("RTX A6000", 84, 1800, 768, 48, 6144, 300),
-        ("A2", 10, 1770, 200, 16 * _ECC, 2048, 60),
+        ("A2", 10, 1770, 200, 16 * ECC, 2048, 60),
     ),
     **_make_cards(
         _ADA, _HALF_RATE, "GDDR6",

@@ -10,8 +10,8 @@ from simplace.errors import SimplaceError
 
 MIB = 1 << 20
 # Of a card's memory the driver has 1 % for itself, and the libraries that TensorFlow has started by then take 400 MiB:
-# so come out within 250 MiB what TensorFlow's logs in public repositories say of P100, V100, T4, A100, RTX A5000 and
-# A6000 ("Created device ... with 13757 MB memory", 8 kinds of cards).
+# so comes out, within 2 %, what TensorFlow's logs say ("Created device ... with 13757 MB memory"); docs/memory-model.md
+# has the table.
 _SEEN = 0.99
 _STARTED = 400 * MIB
 _SMALL = 1 << 31  # bytes: GPUs below this keep less back

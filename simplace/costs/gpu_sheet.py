@@ -54,13 +54,16 @@ class GpuSheet:
         return f"tensor_{dtype}" in self.peak
 
 
+ECC = 15 / 16  # of GDDR memory that keeps its ECC bits itself is left; HBM has chips for them
+
+
 def keep_ecc(size: int) -> int:
-    """Return what is left of GDDR memory that keeps its ECC bits itself, a sixteenth; HBM has chips for them.
+    """Return the bytes that ECC leaves of GDDR memory.
 
     >>> keep_ecc(16 * GIB) / GIB
     15.0
     """
-    return size * 15 // 16
+    return int(size * ECC)
 
 
 def list_peaks(**teraflops: float) -> Mapping[str, float]:

@@ -26,7 +26,7 @@ _HOLDERS = 50  # of the tensors at the peak, the largest
 
 
 def report_memory(
-    memory: StepMemory, remedies: Sequence[Remedy] = (), is_state: Callable[[int], bool] = lambda _: False
+    memory: StepMemory, is_state: Callable[[int], bool], remedies: Sequence[Remedy] = ()
 ) -> dict[str, Any]:
     """Return everything, and what would help, as dictionaries, lists, strings and numbers.
 

@@ -19,6 +19,11 @@ GPU = "/job:localhost/replica:0/task:0/device:GPU:0"
 KIB = 1024
 
 
+def never_state(_: int) -> bool:
+    """Say of each variable that it is no optimizer's."""
+    return False
+
+
 def step(batch: int = 64, units: int = 16, limit: int = 20 * KIB, more: str = "") -> Schedule:
     """Simulate two layers on a GPU: `units` floats an example, and a weight of `units` x `units`."""
     x, w = f"_output_shapes=(dims({batch}, {units}),)", f"_output_shapes=(dims({units}, {units}),)"
@@ -82,7 +87,7 @@ def test_the_largest_batch_fits_and_one_more_does_not() -> None:
     assert StepMemory.of(step(), batch=largest).fits
     refused = StepMemory.of(step(), batch=largest + 1)
     assert write_verdict(refused, refused.uses[0]).startswith("does not fit: no room at ")
-    assert report_memory(refused)["fits"] is False
+    assert report_memory(refused, never_state)["fits"] is False
 
 
 @pytest.mark.parametrize("batch", [16, 64, 100])
@@ -117,7 +122,11 @@ def test_what_would_help_is_simulated() -> None:
     assert all(one.needed <= 12 * KIB for one in remedies)
     text = write_memory(memory, remedies)
     assert f"a batch of {memory.largest_batch}" in text
-    assert [one["kind"] for one in report_memory(memory, remedies)["remedies"]] == ["batch", "float16", "move"]
+    assert [one["kind"] for one in report_memory(memory, never_state, remedies)["remedies"]] == [
+        "batch",
+        "float16",
+        "move",
+    ]
     assert find_remedies(StepMemory.of(step())) == []
 
 
@@ -138,7 +147,7 @@ def test_a_process_takes_each_visible_gpu_at_start() -> None:
 def test_what_the_allocator_cannot_use_is_told_apart() -> None:
     memory = StepMemory.of(step(more="c/Mul = Mul(b/Add, b/Add) @g0 {_output_shapes=(dims(64, 3),)}"), batch=61)
     (use,), lost = memory.uses[:1], memory.needed(memory.uses[0]) - memory.tensors(memory.uses[0])
-    report = report_memory(memory)["devices"][0]
+    report = report_memory(memory, never_state)["devices"][0]
     assert report["lost"] == lost > 0
     assert sum(one["bytes"] for one in report["kinds"]) + lost == memory.needed(use)
     assert "lost by the allocator: rounding, pieces too small" in write_memory(memory)

@@ -27,7 +27,7 @@ from simplace.views.figures.variable_roles import VariableRoles
 from simplace.views.text.quantities import format_bytes, format_count
 from viz.area import Band, Pattern
 
-GIVEN, WEIGHTS, STATE = "input, constants", "weights", "optimizer, metrics"
+GIVEN, WEIGHTS, STATE = "input, constants", MemoryKind.VARIABLE.value, MemoryKind.STATE.value
 _LOOKS: Mapping[str, Pattern] = {WEIGHTS: "plain", STATE: "level", GIVEN: "upright"}
 _GIVEN = (MemoryKind.ARGUMENT, MemoryKind.CONSTANT)
 _SHOWN = 5  # layers that a device shows by name

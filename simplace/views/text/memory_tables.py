@@ -32,7 +32,7 @@ from simplace.views.text.schedule_tables import list_assumptions
 from viz import Column, Table, to_text
 from viz.names import visible
 
-_LINES = 8
+_ROWS = 8
 _IN_CLUSTERS = (
     "what calls that XLA compiles hold between their kernels is estimated, and counts as scratch memory, as do the "
     "variables and arguments of a function that is compiled whole; what loops in them hold, and other layouts of "
@@ -47,9 +47,8 @@ _NOT_COUNTED = (
 def write_memory(memory: StepMemory, remedies: Sequence[Remedy] = (), width: int | None = None) -> str:
     """Return the answer for each device, what holds the fullest ones' memory, the batch, and what would help."""
     parts = [wrap_line(_write_headline(memory), width), to_text(join_alike_rows(_device_table(memory)), width)]
+    schedule, roles = memory.schedule, VariableRoles(memory.schedule)
     for use in _list_detailed(memory):
-        schedule = memory.schedule
-        roles = VariableRoles(schedule)
         tables = [_kind_table(memory, use, roles), _tensor_table(memory, use, roles)]
         tables.append(_part_table(schedule, "outputs by scope", list_by_scope(schedule, use)))
         tables.append(_inside_table(memory, use))
@@ -216,7 +215,7 @@ def _kind_table(memory: StepMemory, use: MemoryUse, roles: VariableRoles) -> Tab
 def _tensor_table(memory: StepMemory, use: MemoryUse, roles: VariableRoles) -> Table:
     """Return the largest tensors at the peak, with the user's lines that make them."""
     schedule, needed = memory.schedule, memory.needed(use)
-    shown, rest = use.holders[:_LINES], use.holders[_LINES:]
+    shown, rest = use.holders[:_ROWS], use.holders[_ROWS:]
     rows = tuple(
         (
             _name_held(schedule, one),
@@ -235,8 +234,8 @@ def _tensor_table(memory: StepMemory, use: MemoryUse, roles: VariableRoles) -> T
 
 def _part_table(schedule: Schedule, title: str, rows: list[tuple[str, Part]]) -> Table:
     total = sum(part.size for _, part in rows)
-    cells = tuple((name or "-", *_format_part(schedule, part, total)) for name, part in rows[:_LINES])
-    more = len(rows) - _LINES
+    cells = tuple((name or "-", *_format_part(schedule, part, total)) for name, part in rows[:_ROWS])
+    more = len(rows) - _ROWS
     return Table((Column(title), *_PARTS), cells, footer=f"and {more:,} more" if more > 0 else "")
 
 
@@ -245,10 +244,10 @@ def _inside_table(memory: StepMemory, use: MemoryUse) -> Table:
     rows = list_inside(memory.schedule, use)
     total = max(sum(size for _, size, _ in rows), 1)
     cells = tuple(
-        (name or "-", format_bytes(size), f"{size / total:.0%}", f"{count:,}") for name, size, count in rows[:_LINES]
+        (name or "-", format_bytes(size), f"{size / total:.0%}", f"{count:,}") for name, size, count in rows[:_ROWS]
     )
     own = "" if memory.batch == memory.batches.batch else f", with a batch of {memory.batches.batch:,}"
-    more = len(rows) - _LINES
+    more = len(rows) - _ROWS
     columns = (Column(f"inside of calls by scope{own}"), *_PARTS[:3])
     return Table(columns, cells, footer=f"and {more:,} more" if more > 0 else "")
 
