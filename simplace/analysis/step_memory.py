@@ -13,6 +13,7 @@ from simplace.analysis.memory import MemoryUse, Resize, keep_size, memory_use, r
 from simplace.analysis.memory_kinds import Part, sum_other_variables
 from simplace.analysis.memory_replay import AT_ONCE, MemoryBefore
 from simplace.analysis.schedule import Schedule
+from simplace.analysis.session_memory import MemoryFraction
 from simplace.program.program import Program
 
 RELIABLE = 0.9  # of a device's memory: what kernels take besides their outputs is not counted
@@ -26,7 +27,7 @@ class StepMemory:
     variables of other functions of the run, by device. `largest_batch` is the largest that fits, None where that
     cannot be told. `programs` are the other functions. `grows` says that memory growth is set. `before` has for each
     device whose memory is known as it was before the step what made it so, variables of all functions included; it
-    holds for the program's own batch.
+    holds for the program's own batch. `fraction` is what a session sets, None where none does, or does not count.
     """
 
     schedule: Schedule
@@ -38,6 +39,7 @@ class StepMemory:
     programs: tuple[Program, ...] = ()
     grows: bool = False
     before: Mapping[str, MemoryBefore] = field(default_factory=dict)
+    fraction: MemoryFraction | None = None
 
     @classmethod
     def of(
@@ -48,6 +50,7 @@ class StepMemory:
         *,
         grows: bool = False,
         before: Mapping[str, MemoryBefore] = MappingProxyType({}),
+        fraction: MemoryFraction | None = None,
     ) -> Self:
         """Follow the memory of a step; `batch` is another one than the program's, 0 for that."""
         batches, others = BatchMemory.of(schedule), tuple(others)
@@ -60,7 +63,8 @@ class StepMemory:
         else:
             before = MappingProxyType({})
             uses = memory_use(schedule.trace, devices, limits, choose_sizes(batches, asked))
-        return cls(schedule, asked, uses, taken, batches, batches.find_largest(limits), others, grows, before)
+        largest = batches.find_largest(limits)
+        return cls(schedule, asked, uses, taken, batches, largest, others, grows, before, fraction)
 
     @property
     def resize(self) -> Resize:

@@ -188,9 +188,12 @@ def _grows(result: Result) -> bool:
     return forced == "true" or (forced != "false" and any(fact.kind == "memory growth" for fact in result.python))
 
 
-def _find_memory_fraction(result: Result) -> float:
-    """Return the fraction of a GPU's memory that the first session which says so takes, 0 where none does."""
-    return next((float(fact.values["fraction"]) for fact in result.python if fact.kind == "memory fraction"), 0.0)
+def _choose_fraction(result: Result, options: StepKeywords) -> StepKeywords:
+    """Return options with the fraction of a GPU's memory that the program's sessions take, where none is given."""
+    from simplace.analysis.session_memory import find_memory_fraction
+
+    found = find_memory_fraction(result.python)
+    return {"gpu_memory_fraction": found.value if found and found.is_usual else 0.0, **options}
 
 
 class Placements(Result):
@@ -233,7 +236,9 @@ class Placements(Result):
             from simplace.api.simulated import Simulated
             from simplace.executor.step_options import StepOptions
 
-            return Simulated.of(placed.placement, StepOptions(**options)).figure(name, style=style)
+            return Simulated.of(placed.placement, StepOptions(**_choose_fraction(self, options))).figure(
+                name, style=style
+            )
         make = partial(FIGURES[name], placed)
         return Picture(fit_boxes(make, style, most) if nodes is None else make(nodes), style)
 
@@ -255,11 +260,14 @@ class Placements(Result):
         self.figure(figure, style=style, program=program, nodes=nodes, **options).save(file, overwrite)
 
     def schedule(self, program: str | None = None, **options: Unpack[StepKeywords]) -> Simulated:
-        """Simulate when each op of one program (the largest by default) runs; see `simplace.schedule`."""
+        """Simulate when each op of one program (the largest by default) runs; see `simplace.schedule`.
+
+        Without `gpu_memory_fraction` that of the program's sessions holds.
+        """
         from simplace.api.simulated import Simulated
         from simplace.executor.step_options import StepOptions
 
-        return Simulated.of(self._one(program).placement, StepOptions(**options))
+        return Simulated.of(self._one(program).placement, StepOptions(**_choose_fraction(self, options)))
 
     def memory(self, program: str | None = None, **options: Unpack[StepKeywords]) -> Memory:
         """Return whether a step of a program (the largest by default) fits in memory, and the largest batch that does.
@@ -269,6 +277,7 @@ class Placements(Result):
         `gpu_memory_fraction` that of the program's sessions holds.
         """
         from simplace.analysis.schedule import Schedule
+        from simplace.analysis.session_memory import find_memory_fraction
         from simplace.api import host_memory
         from simplace.api.fitting import Memory
         from simplace.executor.step_options import StepOptions
@@ -281,11 +290,12 @@ class Placements(Result):
             chosen = {"warm": False, "steps": 2, **options}
         elif options.get("batch"):  # what is folded depends on the batch
             chosen = {"optimizes": False, **options}
-        chosen["gpu_memory_fraction"] = options.get("gpu_memory_fraction") or _find_memory_fraction(self)
+        chosen = _choose_fraction(self, chosen)
+        fraction = None if "gpu_memory_fraction" in options else find_memory_fraction(self.python)
         chosen["limits"] = {**host_memory.find_limits(placed, os.environ), **options.get("limits", {})}
         schedule = Schedule.of(placed.placement, StepOptions(**chosen))
         found = host_memory.describe_before(schedule, before)
-        return Memory.of(schedule, others, options.get("batch", 0), grows=_grows(self), before=found)
+        return Memory.of(schedule, others, options.get("batch", 0), grows=_grows(self), before=found, fraction=fraction)
 
     def diagnose(self) -> tuple[Finding, ...]:
         """Return what `simplace doctor` finds, what costs most first: likely mistakes, failures to come and costs."""

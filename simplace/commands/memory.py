@@ -50,7 +50,7 @@ def _run_memory(options: argparse.Namespace) -> int:
 
     figures.check_figure(options)
     output.check_writable(options.json)
-    cost_model("modelled", options.gpu, options.gpu_memory_fraction, options.cpu)  # refuses before anything runs
+    cost_model("modelled", options.gpu, options.gpu_memory_fraction or 0.0, options.cpu)  # refuses before anything runs
     with show_progress() as stage:
         settings = replace(words.read_settings(options, stage), allocations=True)
         result = api.place(options.target, settings)
@@ -59,10 +59,11 @@ def _run_memory(options: argparse.Namespace) -> int:
         chosen: StepKeywords = {
             "gpu": options.gpu,
             "cpu": options.cpu,
-            "gpu_memory_fraction": options.gpu_memory_fraction,
             "grappler": options.grappler,
             "limits": find_split_limits(placed, settings),
         }
+        if options.gpu_memory_fraction is not None:
+            chosen["gpu_memory_fraction"] = options.gpu_memory_fraction
         if options.batch:
             chosen["batch"] = options.batch
         if options.run:

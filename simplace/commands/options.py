@@ -98,10 +98,11 @@ def add_cores(parser: argparse.ArgumentParser) -> None:
                         help="how many threads run at once (default: the cores of --cpu, 2 without it)")  # fmt: skip
 
 
-def add_gpu_memory(parser: argparse.ArgumentParser) -> None:
-    """Add `--gpu-memory-fraction`."""
-    parser.add_argument("--gpu-memory-fraction", metavar="F", type=float, default=0.0,
-                        help="per_process_gpu_memory_fraction (default: all but TensorFlow's reserve)")  # fmt: skip
+def add_gpu_memory(parser: argparse.ArgumentParser, default: str = "that of the program's sessions, else 0") -> None:
+    """Add `--gpu-memory-fraction`, None where it is not given; `default` says what holds then."""
+    parser.add_argument("--gpu-memory-fraction", metavar="F", type=float,
+                        help="per_process_gpu_memory_fraction, 0 for all but TensorFlow's reserve "
+                        f"(default: {default})")  # fmt: skip
 
 
 def add_run(parser: argparse.ArgumentParser) -> None:

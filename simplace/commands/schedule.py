@@ -87,6 +87,7 @@ def _run_schedule(options: argparse.Namespace) -> int:
     from dataclasses import replace
 
     from simplace import api
+    from simplace.analysis.session_memory import find_memory_fraction
     from simplace.api.judged_step import describe_slow_input
     from simplace.api.split_gpus import find_split_limits
     from simplace.costs.chosen_model import cost_model
@@ -94,6 +95,7 @@ def _run_schedule(options: argparse.Namespace) -> int:
     from simplace.views.text import schedule_tables
     from simplace.views.text.device_comparison_text import write_comparison
     from simplace.views.text.lines import wrap_line
+    from simplace.views.text.memory_tables import describe_fraction
     from viz import to_text
 
     sizes = thread_counts(options.inter_op)
@@ -103,12 +105,17 @@ def _run_schedule(options: argparse.Namespace) -> int:
     if options.costs == "measured":
         require_trust(options)
     else:
-        cost_model(options.costs, options.gpu, options.gpu_memory_fraction, options.cpu)  # refuses before anything runs
+        cost_model(
+            options.costs, options.gpu, options.gpu_memory_fraction or 0.0, options.cpu
+        )  # refuses before anything runs
     with show_progress() as stage:
         settings = words.read_settings(options, stage)
         result = api.place(options.target, settings)
         placed = words.one_program(result, options.program)
         chosen = replace(_step_options(options), inter_op=sizes[0], limits=find_split_limits(placed, settings))
+        fraction = find_memory_fraction(result.python) if options.gpu_memory_fraction is None else None
+        if fraction and fraction.is_usual:
+            chosen = replace(chosen, gpu_memory_fraction=fraction.value)
         if options.run:
             chosen = replace(chosen, run=find_run(placed.placement.placed, options.run).run)
         if options.costs == "measured":
@@ -120,6 +127,8 @@ def _run_schedule(options: argparse.Namespace) -> int:
     out = sys.stderr if options.json == "-" else sys.stdout
     width = terminal.find_width(out)
     output.print_text(schedule_tables.write_summary(schedule, width), out)
+    for line in describe_fraction(fraction):
+        output.print_text("\n" + wrap_line(f"note: {line}", width), out)
     if slow := describe_slow_input(result, schedule, replace(chosen, limits={}, run=None)):
         output.print_text("\n" + wrap_line(f"beside the step: {slow}", width), out)
     if len(sizes) > 1:
@@ -158,7 +167,7 @@ def _step_options(options: argparse.Namespace) -> StepOptions:
         costs=options.costs,
         gpu=options.gpu,
         cpu=options.cpu,
-        gpu_memory_fraction=options.gpu_memory_fraction,
+        gpu_memory_fraction=options.gpu_memory_fraction or 0.0,
         gpu_thread_mode=options.gpu_threads,
         gpu_thread_count=options.gpu_thread_count,
         batch=options.batch,

@@ -141,9 +141,9 @@ class PythonFact:
 
     The kinds are "log flag", "log level", "scope without device", "scope lost", "dataset scope" and "layer scope"
     (`simplace.oracle.child.python_facts` says when each is noted), "setting refused" and "memory growth" (from
-    `refused_settings` there, or a session's options), "memory fraction" (from these alone), and "raised", for the
-    exception that ended the program. A "layer made" is a layer of Keras with the extent of the call that makes
-    it (`layer_makers`).
+    `refused_settings` there, or the first session's options), "memory fraction" (from these alone), and "raised", for
+    the exception that ended the program. A "layer made" is a layer of Keras with the extent of the call that makes it
+    (`layer_makers`).
     """
 
     kind: str

@@ -39,6 +39,55 @@ def test_a_session_takes_the_fraction_that_it_asks_for(tmp_path) -> None:
     assert "visible: 40% of its memory, as set" in str(memory)
 
 
+def test_a_fraction_above_one_is_told_and_the_reserve_counts(tmp_path) -> None:
+    memory = memory_of(tmp_path, "per_process_gpu_memory_fraction=1.5")
+    (start,) = list_start_memory(memory.schedule, grows=memory.grows)
+    reserve = memory_of(tmp_path, "")
+    assert (start.fraction, start.at_start) == (0.0, list_start_memory(reserve.schedule, grows=False)[0].at_start)
+    note = "a session's per_process_gpu_memory_fraction of 1.5 (model.py:7) is not simulated"
+    assert note in " ".join(str(memory).replace(f"{tmp_path}/", "").split())
+    assert "not simulated" not in str(reserve)
+
+
+def test_a_fraction_that_is_given_wins(tmp_path) -> None:
+    memory = memory_of(tmp_path, "per_process_gpu_memory_fraction=0.4", gpu_memory_fraction=0.0)
+    (start,) = list_start_memory(memory.schedule, grows=False)
+    assert (start.fraction, memory.fraction) == (0.0, None)
+
+
+def test_a_schedule_has_the_limit_of_the_session(tmp_path) -> None:
+    memory = memory_of(tmp_path, "per_process_gpu_memory_fraction=0.4")
+    schedule = simplace.place(tmp_path / "model.py", "cpu:1,gpu:1").schedule(gpu="t4")
+    assert schedule.execution.limits == memory.schedule.execution.limits
+
+
+@pytest.mark.parametrize(
+    ("before", "fraction"),
+    [
+        ("tf.Session().close()", None),
+        ("tf.Session(config=tf.ConfigProto(gpu_options=tf.GPUOptions(allow_growth=True))).close()", None),
+        ("tf.Session(config=tf.ConfigProto(device_count={'GPU': 0})).close()", 0.4),
+    ],
+)
+def test_the_first_session_with_gpus_holds_for_the_process(tmp_path, before, fraction) -> None:
+    script = tmp_path / "model.py"
+    text = dedent(SESSION).format(options="per_process_gpu_memory_fraction=0.4")
+    script.write_text(text.replace("with tf.Session", f"{before}\nwith tf.Session"))
+    memory = simplace.place(script, "cpu:1,gpu:1").memory(gpu="t4")
+    assert (memory.fraction and memory.fraction.value, memory.grows) == (fraction, "allow_growth" in before)
+
+
+@pytest.mark.parametrize(("before", "fraction"), [("", 0.4), ("tf.constant(1.0) + 1.0", None)])
+def test_eager_ops_before_a_session_take_the_memory(tmp_path, before, fraction) -> None:
+    script = tmp_path / "model.py"
+    text = dedent(SESSION).format(options="per_process_gpu_memory_fraction=0.4")
+    script.write_text(
+        text.replace("tf.disable_eager_execution()", f"{before}\ngraph = tf.Graph().as_default()\ngraph.__enter__()")
+    )
+    memory = simplace.place(script, "cpu:1,gpu:1").memory(gpu="t4")
+    assert (memory.fraction and memory.fraction.value) == fraction
+
+
 def test_the_memory_of_a_session_may_grow(tmp_path) -> None:
     memory = memory_of(tmp_path, "allow_growth=True")
     assert [one.at_start for one in list_start_memory(memory.schedule, grows=memory.grows)] == [0]

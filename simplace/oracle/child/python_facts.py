@@ -34,6 +34,7 @@ class PythonFacts:
         self._told: set[tuple[str, ...]] = set()
         self._existing: set[str] = set()
         self._layers: dict[int, tuple[str, str, str]] = {}
+        self._has_gpus = False  # whether a session has made the GPUs' allocators, which all later ones share
 
     def watch(self) -> None:
         """Observe the program from now on."""
@@ -66,17 +67,25 @@ class PythonFacts:
 
     def _note_config(self, create: Any) -> Any:
         def create_noted(self_: Any, target: str = "", graph: Any = None, config: Any = None) -> None:
-            if config is not None:
-                self._note_options(config)
+            if config is not None and config.log_device_placement:
+                self._tell("log flag", self._lines.here(), late="")
+            if not (config is not None and "GPU" in config.device_count and not config.device_count["GPU"]):
+                self._note_first(config)
             create(self_, target, graph, config)
 
         return create_noted
 
-    def _note_options(self, config: Any) -> None:
-        """Record what a session's options say of logging, and of the memory that it takes of GPUs."""
+    def _note_first(self, config: Any) -> None:
+        """Record what the options of the first session with GPUs say of their memory.
+
+        A process has one allocator for each GPU (`GetGPUAllocator` of gpu_process_state.cc), made with these options,
+        or before any session with those of the eager context.
+        """
+        is_late = self._has_gpus or context.context()._context_handle is not None
+        self._has_gpus = True
+        if is_late or config is None:
+            return
         at, gpus = self._lines.here(), config.gpu_options
-        if config.log_device_placement:
-            self._tell("log flag", at, late="")
         if gpus.allow_growth:
             self._tell("memory growth", at)
         if gpus.per_process_gpu_memory_fraction:

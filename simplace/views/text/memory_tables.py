@@ -19,6 +19,7 @@ from simplace.analysis.memory_kinds import (
 from simplace.analysis.memory_remedies import Remedy
 from simplace.analysis.part_names import name_part
 from simplace.analysis.schedule import Schedule
+from simplace.analysis.session_memory import MemoryFraction
 from simplace.analysis.step_memory import StepMemory
 from simplace.devices.device_set import shorten_task
 from simplace.executor.trace import PERMANENT
@@ -61,7 +62,8 @@ def write_memory(memory: StepMemory, remedies: Sequence[Remedy] = (), width: int
     if remedies:
         parts.append(to_text(_remedy_table(memory, remedies), width))
     compiled = (_IN_CLUSTERS,) if find_clusters(memory.schedule.placement) else ()
-    notes = (*list_assumptions(memory.schedule), *compiled, _NOT_COUNTED)
+    ignored = describe_fraction(memory.fraction)
+    notes = (*list_assumptions(memory.schedule), *ignored, *compiled, _NOT_COUNTED)
     parts += [wrap_line(f"note: {line}", width) for line in notes]
     return "\n\n".join(parts)
 
@@ -104,6 +106,17 @@ def describe_batch(memory: StepMemory) -> str:
         return f"batch: {asked}; no device's memory limits it"
     largest = f"{memory.largest_batch:,}" if memory.largest_batch else "none, not even 1"
     return f"batch: {asked}; the largest that fits: {largest}"
+
+
+def describe_fraction(fraction: MemoryFraction | None) -> list[str]:
+    """Return that a fraction which a session sets is not simulated; [] for one that is, or none."""
+    if fraction is None or fraction.is_usual:
+        return []
+    at = f" ({fraction.at})" if fraction.at else ""
+    return [
+        f"a session's per_process_gpu_memory_fraction of {fraction.value:g}{at} is not simulated (above 1 it asks "
+        "for unified memory); a GPU has here all but TensorFlow's reserve"
+    ]
 
 
 def _start_table(memory: StepMemory, starts: Sequence[StartMemory]) -> Table:
