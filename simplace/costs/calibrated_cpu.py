@@ -5,8 +5,10 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import asdict, dataclass
 from itertools import pairwise
+from math import log2
 from typing import Any
 
+from simplace.costs.cost_model import interpolate_points
 from simplace.errors import SimplaceError
 
 Rates = tuple[tuple[float, float], ...]  # (an amount, how much of it a second), by the first
@@ -20,9 +22,10 @@ class CalibratedCpu:
 
     `model` is what the system calls it ("" where it does not say), `cores` how many threads run at once, `clock` the
     cycles a second that TensorFlow counts (0: unknown). Of one core, `products` has by data type (FLOPs of a product of
-    matrices, FLOP/s), `vector` the FLOP/s of elementwise arithmetic in float32, `reads` and `writes` (bytes of a tensor
-    that is read or made, bytes/s); the last is more than the caches hold. `bandwidth` is what all cores read and write
-    of that together, in an elementwise op. `least_s` is the time of the smallest kernel, in seconds.
+    matrices, FLOP/s), `vector` the FLOP/s of elementwise arithmetic in float32, `reads` and `writes` (bytes that an op
+    reads and writes in all, bytes/s of its reading and of its writing); the last is more than the caches hold.
+    `bandwidth` is what all cores read and write of that together, in an elementwise op. `least_s` is the time of the
+    smallest kernel, in seconds.
     """
 
     model: str
@@ -44,6 +47,15 @@ class CalibratedCpu:
     def peak(self) -> Mapping[str, float]:
         """Return the FLOP/s of one core by data type, the best of its products."""
         return {dtype: max(rate for _, rate in rates) for dtype, rates in self.products.items()}
+
+
+def read_rate(rates: Rates, at: float) -> float:
+    """Interpolate between rates by the logarithm of an amount, constant beyond the ends.
+
+    >>> read_rate(((1e4, 30e9), (1e8, 10e9)), 1e6) / 1e9, read_rate(((1e4, 30e9), (1e8, 10e9)), 1e9) / 1e9
+    (20.0, 10.0)
+    """
+    return interpolate_points([(log2(amount), rate) for amount, rate in rates], log2(max(1.0, at)))
 
 
 def write_cpu(cpu: CalibratedCpu) -> dict[str, object]:

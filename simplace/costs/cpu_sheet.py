@@ -1,10 +1,10 @@
 """What a data sheet says of a CPU, and what follows for one of its cores. A GB is 10^9 bytes, as the sheets write it.
 
 One core never draws the bandwidth of a socket: it waits for the few cache lines that it may have under way at once. A
-core of a desktop's CPU copied 25 MB in 2.2 ms, so 22.7 GB/s, one of a server's of the same year took 4.5 ms: 11.1 GB/s
-(Stack Overflow, question 39260020: Skylake with two channels of DDR4-2133, Broadwell-E with four; the answer counts the
-line fill buffers). So `DESKTOP_CORE`; for a core of a server what stands in `hardware` for a cloud machine's, which is
-near the latter.
+core of a desktop's CPU read and wrote 25 MB each in 2.2 ms, so 22.7 GB/s, one of a server's of the same year took
+4.5 ms: 11.1 GB/s (Stack Overflow, question 39260020: Skylake with two channels of DDR4-2133, Broadwell-E with four; the
+answer counts the line fill buffers). So `DESKTOP_CORE`; for a core of a server what stands in `hardware` for a cloud
+machine's, which is near the latter.
 """
 
 from __future__ import annotations

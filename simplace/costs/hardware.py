@@ -3,7 +3,8 @@
 Peaks are those of the data sheets, without sparsity. They are upper bounds: real kernels reach a part of them.
 
 - GPUs: `gpu_sheets`, CPUs: `cpu_sheets`, each with its data sheet.
-- A GB is 10^9 bytes, as the sheets write it. Drivers report a little more or less (ECC takes some of a T4's).
+- A GB of bandwidth is 10^9 bytes, as the sheets write it; a GB of memory is 2^30 bytes, and a card that keeps ECC's
+  codes in its memory has a sixteenth less (`gpu_sheet`).
 - The CPU where none is named: AVX2 has two 8-wide fused multiply-adds a cycle, so 32 FLOP a cycle in float32 and 16 in
   float64 (Intel 64 and IA-32 Architectures Optimization Reference Manual, Haswell and later). Clock and bandwidth a
   core are those of a cloud machine of two cores: 2.7 GHz; 10 GB/s is what one core draws of a memory channel of
@@ -20,15 +21,13 @@ from __future__ import annotations
 import difflib
 from collections.abc import Mapping
 from dataclasses import dataclass, field
-from math import log2
 
-from simplace.costs.cost_model import interpolate_points
+from simplace.costs.calibrated_cpu import Rates, read_rate
 from simplace.costs.gpu_sheet import GpuSheet
 from simplace.costs.gpu_sheets import SHEETS, find_sheet
 from simplace.errors import SimplaceError, join_alternatives
 
 GB = 10**9
-Curve = tuple[tuple[float, float], ...]  # (an amount, how much of it a second), by the first
 
 
 @dataclass(frozen=True, slots=True)
@@ -41,9 +40,9 @@ class Processor:
     `capability` is a GPU's major compute capability, `sheet` its sheet.
 
     Of a CPU, `cores` is how many of them there are, and `whole_bandwidth` what memory gives all together (0: as much as
-    they draw). Where it was measured, `reads` and `writes` have (bytes of a tensor, bytes/s): small tensors are in the
-    caches, and the pages of large outputs are new. `products` has by data type (FLOPs of a product, FLOP/s). Each is
-    sorted by its first numbers. `vector_flops` is what elementwise ops reach in float32.
+    they draw). Where it was measured, `reads` and `writes` have (bytes that an op reads and writes in all, bytes/s of
+    either): small tensors are in the caches, and the pages of large outputs are new. `products` has by data type (FLOPs
+    of a product, FLOP/s). Each is sorted by its first numbers. `vector_flops` is what elementwise ops reach in float32.
     """
 
     name: str
@@ -58,9 +57,9 @@ class Processor:
     sheet: GpuSheet | None = None
     cores: int = 0
     whole_bandwidth: float = 0.0
-    reads: Curve = ()
-    writes: Curve = ()
-    products: Mapping[str, Curve] = field(default_factory=dict)
+    reads: Rates = ()
+    writes: Rates = ()
+    products: Mapping[str, Rates] = field(default_factory=dict)
     vector_flops: float = 0.0
 
     @property
@@ -76,16 +75,41 @@ class Processor:
         """
         if not self.reads:
             return (read + written) / self.bandwidth
-        return read / _read_curve(self.reads, read) + written / _read_curve(self.writes, written)
+        return read / read_rate(self.reads, read + written) + written / read_rate(self.writes, read + written)
+
+    def share_s(self, read: int, written: int) -> float:
+        """Return how long it takes at least to read and write so many bytes, however many cores share them.
+
+        They share the memory, and hardly their caches: what these hold does not count. Where rates were measured, it is
+        the less, the nearer the time of one core is to what it would be at the rates of the largest tensors.
+
+        >>> CPU_2_CORES.share_s(6 * 10**9, 4 * 10**9)
+        0.0
+        """
+        if not self.whole_bandwidth:
+            return 0.0
+        return self._find_miss_share(read, written) * (read + written) / self.whole_bandwidth
+
+    def _find_miss_share(self, read: int, written: int) -> float:
+        """Return what part of the bytes that an op reads and writes no cache holds."""
+        if not self.reads:
+            return 1.0
+        cached_s = read / max(rate for _, rate in self.reads) + written / max(rate for _, rate in self.writes)
+        from_memory_s = read / self.reads[-1][1] + written / self.writes[-1][1]
+        if from_memory_s <= cached_s:
+            return 1.0
+        return min(1.0, (self.move_s(read, written) - cached_s) / (from_memory_s - cached_s))
 
     def compute_s(self, flops: float, dtype: str, on_matrix_units: bool) -> float:
         """Return how long so much arithmetic takes; `on_matrix_units` is true of products.
 
+        Products of types that were not measured run at float32's rates.
+
         >>> CPU_2_CORES.compute_s(86.4e9, "float32", True)
         1.0
         """
-        if on_matrix_units and dtype in self.products:
-            return flops / _read_curve(self.products[dtype], flops)
+        if on_matrix_units and self.products:
+            return flops / read_rate(self.products.get(dtype, self.products["float32"]), flops)
         peak = self.flops(dtype, on_matrix_units)
         if not self.vector_flops:
             return flops / peak
@@ -96,11 +120,6 @@ class Processor:
         if on_matrix_units and f"tensor_{dtype}" in self.peak:
             return self.peak[f"tensor_{dtype}"]
         return self.peak.get(dtype, self.peak["float32"])
-
-
-def _read_curve(points: Curve, at: float) -> float:
-    """Interpolate between rates by the logarithm of an amount, constant beyond the ends."""
-    return interpolate_points([(log2(amount), rate) for amount, rate in points], log2(max(1.0, at)))
 
 
 @dataclass(frozen=True, slots=True)

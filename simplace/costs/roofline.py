@@ -125,13 +125,14 @@ class Roofline:
 def _time_on_core(core: Processor, work: Work, dtype: str, made: int) -> KernelCost:
     """Return the cost of a kernel on a core of a CPU, which makes outputs of so many bytes.
 
-    Threads that share it draw on the memory of all cores.
+    Threads that share it draw on the memory of all cores. Products of a data type that was not measured are guesses.
     """
     written = min(made, work.bytes)
     moved_s = core.move_s(work.bytes - written, written)
     seconds = core.least_s + max(core.compute_s(work.flops, dtype, work.on_matrix_units), moved_s)
-    is_calibrated = core.is_calibrated and not work.is_guess
-    whole = min(seconds, work.bytes / core.whole_bandwidth) if core.whole_bandwidth else 0.0
+    has_rate = not work.on_matrix_units or dtype in core.products
+    is_calibrated = core.is_calibrated and has_rate and not work.is_guess
+    whole = min(seconds, core.share_s(work.bytes - written, written))
     return KernelCost(
         seconds, shards=count_shards(seconds * core.clock), is_guess=work.is_guess,
         source="calibrated" if is_calibrated else "guessed", least_part_s=whole,

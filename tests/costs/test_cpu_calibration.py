@@ -1,6 +1,7 @@
 """What a CPU was measured to reach: from times to rates, in a cost file and out of it, and what it is used for."""
 
 import json
+from math import log
 from pathlib import Path
 from typing import Any
 
@@ -54,19 +55,22 @@ def costs_of(name: str, costs: str) -> KernelCost:
 def test_rates_leave_out_the_time_of_the_smallest_kernel() -> None:
     cpu = derive_cpu({
         "model": "A", "cores": 2, "clock": 2e9, "least_s": 1e-6, "together": (24e6, 3.001e-3),
-        "products": {"float32": [(2e6, 11e-6), (2e9, 20.001e-3)]}, "vector": (1e6, 51e-6),
+        "products": {"float32": [(2e6, 11e-6), (2e9, 20.001e-3)]}, "exp": (62_500, 51e-6),  # of 16 FLOPs each
         "reads": [(4e3, 1.05e-6), (24e6, 2.001e-3)], "sums": [(4e3, 2e-6), (24e6, 8.001e-3)],
     })  # fmt: skip
     assert [rate for _, rate in cpu.products["float32"]] == pytest.approx([200e9, 100e9])
     assert cpu.vector == pytest.approx(20e9)
     assert [rate for _, rate in cpu.reads] == pytest.approx([4e3 / 0.105e-6, 12e9])  # a tenth of a time at least
-    assert [rate for _, rate in cpu.writes] == pytest.approx([4e3 / 0.79e-6, 6e9])
+    near = 12e9 + (4e3 / 0.105e-6 - 12e9) * log(24e6 / 12e3) / log(
+        24e6 / 4e3
+    )  # of reading, where three tensors move 12 kB
+    assert cpu.writes == (pytest.approx((12e3, 4e3 / (1e-6 - 8e3 / near))), pytest.approx((72e6, 6e9)))
     assert (cpu.core_bandwidth, cpu.bandwidth) == pytest.approx((9e9, 24e9))
 
 
 def test_all_cores_draw_no_less_than_one() -> None:
     probes: dict[str, Any] = {"model": "", "cores": 1, "clock": 0.0, "least_s": 0.0, "products": {}}
-    times = {"vector": (1.0, 1.0), "reads": [(1e8, 0.01)], "sums": [(1e8, 0.03)], "together": (1e8, 0.04)}
+    times = {"exp": (1, 1.0), "reads": [(1e8, 0.01)], "sums": [(1e8, 0.03)], "together": (1e8, 0.04)}
     assert derive_cpu({**probes, **times}).bandwidth == pytest.approx(1e10)
 
 
@@ -114,9 +118,47 @@ def test_rates_are_those_of_an_op_s_size() -> None:
     assert model.kernel(product(64)).host_s == pytest.approx(2e-6 + 2 * 64**3 / 20e9)
     assert model.kernel(product(1000, "float64")).host_s == pytest.approx(2e-6 + 2e9 / 40e9)
     assert model.kernel(neg(1000)).host_s == pytest.approx(2e-6 + 8000 / 40e9)
-    assert model.kernel(neg(250_000)).host_s == pytest.approx(2e-6 + 1e6 / 30e9 + 1e6 / 22.5e9)  # half-way, by log
+    # 1 MB in all, which is half-way, by the logarithm.
+    assert model.kernel(neg(125_000)).host_s == pytest.approx(2e-6 + 5e5 / 30e9 + 5e5 / 22.5e9)
     assert model.kernel(neg(25_000_000)).host_s == pytest.approx(2e-6 + 1e8 / 20e9 + 1e8 / 5e9)
     assert model.kernel(neg(25_000_000)).least_part_s == pytest.approx(2e8 / 25e9)
+
+
+# What a machine of two cores took: seconds of a read of so many bytes, and of a sum of two such tensors, which is twice
+# sooner done than both were read.
+READS = ((1 << 12, 1.6e-6), (1 << 16, 6e-6), (1 << 20, 90e-6), (1 << 23, 0.8e-3), (1 << 26, 8e-3))
+SUMS = ((1 << 12, 1.9e-6), (1 << 16, 14e-6), (1 << 20, 130e-6), (1 << 23, 2.9e-3), (1 << 26, 35e-3))
+PROBED = derive_cpu({
+    "model": "A", "cores": 2, "clock": 2.5e9, "least_s": 1e-6, "products": {"float32": [(2e9, 0.02)]},
+    "exp": (1 << 16, 20e-6), "reads": READS, "sums": SUMS, "together": (1 << 26, 35e-3),
+})  # fmt: skip
+
+
+def add(size: int) -> OpCall:
+    one = make_tensor("float32", (size // 4,), 4)
+    return OpCall("a", "AddV2", "CPU", {}, (one, one), (one,))
+
+
+@pytest.mark.parametrize(("size", "seconds"), SUMS)
+def test_the_sums_that_were_timed_take_what_they_took(size: int, seconds: float) -> None:
+    assert make_roofline(cpu=use_calibration(PROBED)).kernel(add(size)).host_s == pytest.approx(seconds, rel=0.01)
+
+
+def test_threads_share_the_memory_and_not_what_the_caches_hold() -> None:
+    """All cores together draw no more of the memory than one does, and yet share an op that is partly in the caches."""
+    model = make_roofline(cpu=use_calibration(PROBED))
+    assert PROBED.bandwidth == pytest.approx(PROBED.core_bandwidth)
+    middle, large = (model.kernel(add(size)) for size in (1 << 22, 1 << 26))
+    assert middle.shards > 2
+    assert middle.least_part_s < 0.75 * middle.host_s
+    assert large.least_part_s == pytest.approx(large.host_s - 1e-6)
+
+
+@pytest.mark.parametrize("dtype", ["float16", "bfloat16", "int32"])
+def test_products_of_a_type_that_was_not_timed_are_guessed_at_float32_s_rate(dtype: str) -> None:
+    model = make_roofline(cpu=use_calibration(CPU))
+    found, known = model.kernel(product(1000, dtype)), model.kernel(product(1000))
+    assert (found.host_s, found.source, known.source) == (pytest.approx(known.host_s), "guessed", "calibrated")
 
 
 def test_elementwise_arithmetic_is_slower_than_products() -> None:

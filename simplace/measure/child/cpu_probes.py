@@ -24,7 +24,7 @@ _LARGEST, _LARGE = max(_SIZES), 1 << 18
 _SUMS_OF_LARGEST = 2  # they take longest
 _KINDS = ("AddV2", "Mul", "Sub", "Maximum", "Minimum", "SquaredDifference")  # of the smallest kernels
 _ROUNDS = 6
-_EXP, _EXP_FLOPS = 1 << 16, 16  # elements, and FLOPs of each as costs/op_work.py counts them
+_EXP, _EXPS = 1 << 16, 20  # elements, and how many ops
 _COLUMNS = 64
 _DTYPES = ("float32", "float64")
 _WIDTH = 4  # bytes of an element
@@ -43,7 +43,7 @@ def measure_cpu() -> dict[str, Any]:
         "clock": float(info.get("bogomips", 0.0)) / 2 * 1e6,  # as TensorFlow takes it (utils/profile_utils)
         "least_s": _time_probes(_build_small_ops),
         "products": {dtype: [_time_product(side, count, dtype) for side, count in _SIDES.items()] for dtype in _DTYPES},
-        "vector": (_EXP_FLOPS * _EXP, _time_probes(_build_exps)),
+        "exp": (_EXP, _time_probes(_build_exps)),
         "reads": [(_WIDTH * size, _time_probes(partial(_build_reductions, size))) for size in _SIZES],
         "sums": [(_WIDTH * size, _time_probes(partial(_build_sums, size))) for size in _SIZES],
         "together": (_WIDTH * _LARGEST, _time_probes(partial(_build_sums, _LARGEST), cores)),
@@ -89,7 +89,7 @@ def _build_reductions(size: int) -> None:
 
 def _build_exps() -> None:
     x = tf.constant(0.5, tf.float32, [_EXP])
-    for i in range(_SIZES[1 << 14]):
+    for i in range(_EXPS):
         tf.raw_ops.Exp(x=x, name=f"{_PROBE}{i}")
 
 
