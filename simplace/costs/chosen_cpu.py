@@ -6,14 +6,14 @@ import difflib
 import os
 
 from simplace.costs.calibrated_cpu import ENTRY, CalibratedCpu, parse_cpu
-from simplace.costs.cpu_sheet import DESKTOP_CORE, CpuSheet, list_core_peaks
+from simplace.costs.cpu_sheet import DESKTOP_CORE, SERVER_CORE, CpuSheet, list_core_peaks
 from simplace.costs.cpu_sheets import SHEETS, find_cpu_sheet, fold_cpu_name
 from simplace.costs.cpu_spec import EXAMPLE, DescribedCpu, parse_cpu_spec
 from simplace.costs.hardware import CPU_2_CORES, Processor
 from simplace.errors import MalformedError, SimplaceError, UnreadableError, join_alternatives
 from simplace.input_file import read_json
 
-_MOST_OF_A_DESKTOP = 2 * 8 * 6.4e9  # bytes/s, two channels of DDR5-6400
+_MOST_OF_A_DESKTOP = 16  # cores; a CPU of more is a server's
 
 
 def find_cpu(name: str) -> Processor:
@@ -61,8 +61,8 @@ def _use_sheet(sheet: CpuSheet) -> Processor:
 
 
 def _use_description(cpu: DescribedCpu) -> Processor:
-    """Return a core of a CPU as described; one core draws what a desktop's does, a server's where there are many."""
-    assumed = CPU_2_CORES.bandwidth if cpu.bandwidth > _MOST_OF_A_DESKTOP else DESKTOP_CORE
+    """Return a core of a CPU as described: one of up to 16 draws what a desktop's does, one of more a server's."""
+    assumed = SERVER_CORE if cpu.cores > _MOST_OF_A_DESKTOP else DESKTOP_CORE
     return Processor(
         f"CPU of {cpu.cores} cores", list_core_peaks(cpu.clock, cpu.bits, cpu.fma),
         min(cpu.core_bandwidth or assumed, cpu.bandwidth), 0, cpu.clock, CPU_2_CORES.least_s, launch_s=0.0,

@@ -92,8 +92,14 @@ def test_a_description_gives_peaks_and_bandwidth() -> None:
     core = find_cpu(SPEC)
     assert core.name == "CPU of 16 cores"
     assert core.flops("float32", on_matrix_units=True) == pytest.approx(2.9e9 * 2 * 2 * 16)
-    assert (core.cores, core.whole_bandwidth, core.bandwidth) == (16, 200e9, 10e9)
+    assert (core.cores, core.whole_bandwidth, core.bandwidth) == (16, 200e9, 22.7e9)
     assert find_cpu("200 GB/s,2 FMA,512 bits,2.9GHz,16 cores, 12.5 GB/s a core").bandwidth == 12.5e9
+
+
+@pytest.mark.parametrize("socket", [100, 110, 400])
+def test_a_core_of_a_server_draws_less_whatever_the_socket_has(socket: int) -> None:
+    desktop, server = (find_cpu(f"{n} cores, 3 GHz, 256 bit, 2 fma, {socket} GB/s") for n in (16, 17))
+    assert (desktop.bandwidth, server.bandwidth) == (22.7e9, 10e9)
 
 
 def test_a_desktop_s_core_draws_more() -> None:
