@@ -95,7 +95,8 @@ def add_cpu(parser: argparse.ArgumentParser) -> None:
 def add_cores(parser: argparse.ArgumentParser) -> None:
     """Add `--cores`; 0 stands for those of `--cpu`."""
     parser.add_argument("--cores", metavar="N", type=parse_positive, default=0,
-                        help="how many threads run at once (default: the cores of --cpu, 2 without it)")  # fmt: skip
+                        help="how many threads run at once (default: the cores of --cpu, or of the CPU that a cost "
+                        "file was measured on, else 2)")  # fmt: skip
 
 
 def add_gpu_memory(parser: argparse.ArgumentParser, default: str = "that of the program's sessions, else 0") -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Collection, Iterable
 from dataclasses import replace
 
@@ -12,6 +13,9 @@ from simplace.costs.modelled_costs import make_modelled_costs
 from simplace.costs.outcomes import Outcomes
 from simplace.costs.recorded_costs import RecordedCosts, recorded_costs
 from simplace.costs.roofline import make_roofline
+
+NAMES = ("modelled", "analytic", "flat")
+MEASURED = "measured"  # as commands call what they measure before they simulate
 
 
 def cost_model(name: str, gpu: str = "a100", gpu_memory_fraction: float = 0.0, cpu: str = "") -> CostModel:
@@ -32,6 +36,21 @@ def cost_model(name: str, gpu: str = "a100", gpu_memory_fraction: float = 0.0, c
     if cpu or recorded.cpu is None:
         return recorded
     return replace(recorded, rest=make_modelled_costs(gpu, gpu_memory_fraction, cpu=use_calibration(recorded.cpu)))
+
+
+def find_cores(costs: CostModel | str, cpu: str = "") -> int:
+    """Return how many threads run at once on the CPU that costs are for: on `cpu` where it is named.
+
+    Else on the one that `costs` were measured on, of a file or just now, where that is known; else on the one of two
+    cores.
+    """
+    if not cpu and costs == MEASURED:
+        return len(os.sched_getaffinity(0))
+    if not cpu and isinstance(costs, str) and costs not in NAMES:
+        costs = recorded_costs(costs, FlatCosts())
+    if not cpu and isinstance(costs, RecordedCosts) and costs.cpu is not None:
+        return costs.cpu.cores
+    return find_cpu(cpu).cores
 
 
 def chosen_model(costs: CostModel | str, gpu: str, gpu_memory_fraction: float, cpu: str = "") -> CostModel:

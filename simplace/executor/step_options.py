@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Literal, TypedDict, get_args
 
-from simplace.costs.chosen_cpu import find_cpu
+from simplace.costs.chosen_model import find_cores
 from simplace.costs.cost_model import CostModel
 from simplace.errors import SimplaceError
 from simplace.program.program import SessionRun
@@ -68,7 +68,7 @@ class StepOptions(Threads):
 
     `costs` is "modelled" or "analytic" (for the hardware that `gpu` and `cpu` name), "flat", a cost file's name, or a
     `CostModel`. `cpu` is what `costs.chosen_cpu` takes, "" for the CPU that a cost file was measured on, else one of
-    two cores; `cores` 0 stands for its cores, or 2. `batch` stands for unknown first dimensions, `trips` and `branches`
+    two cores; `cores` 0 stands for its cores. `batch` stands for unknown first dimensions, `trips` and `branches`
     for loops and conditions (see `control_flow`). `limits` maps full device names to bytes; without it a GPU has what
     TensorFlow takes of the hardware's memory, all but a reserve or `gpu_memory_fraction`
     (per_process_gpu_memory_fraction) of it. `run` prunes a session's graph to a run. `optimizes` takes out of the step
@@ -92,7 +92,7 @@ class StepOptions(Threads):
 
     def __post_init__(self) -> None:
         if not self.cores:
-            object.__setattr__(self, "cores", find_cpu(self.cpu).cores)
+            object.__setattr__(self, "cores", find_cores(self.costs, self.cpu))
         Threads.__post_init__(self)
 
 

@@ -1,6 +1,7 @@
 """What a CPU was measured to reach: from times to rates, in a cost file and out of it, and what it is used for."""
 
 import json
+import os
 from math import log
 from pathlib import Path
 from typing import Any
@@ -105,6 +106,15 @@ def test_cpu_takes_a_cost_file(tmp_path: Path) -> None:
     assert (core.name, core.cores, core.clock, core.least_s) == ("AMD EPYC (calibrated)", 4, 2.5e9, 2e-6)
     assert (core.bandwidth, core.whole_bandwidth) == (pytest.approx(10e9), 25e9)
     assert StepOptions(cpu=file).cores == 4
+
+
+def test_the_cores_are_those_of_the_cpu_that_a_file_was_measured_on(tmp_path: Path) -> None:
+    file = write(tmp_path, CPU)
+    chosen = [StepOptions(costs=file), StepOptions(costs=cost_model(file)), StepOptions(costs=file, cores=3)]
+    assert [options.cores for options in chosen] == [4, 4, 3]
+    assert StepOptions(costs=file, cpu="epyc-7763").cores == 64
+    assert StepOptions(costs=write(tmp_path, None)).cores == 2
+    assert StepOptions(costs="measured").cores == len(os.sched_getaffinity(0))
 
 
 def test_cpu_refuses_a_file_without_it(tmp_path: Path) -> None:
