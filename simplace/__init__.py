@@ -114,7 +114,8 @@ def measure_steps(
     from simplace.measure.measurement import MeasureOptions
 
     settings = [(size, intra_op) for size in inter_op]
-    return api.measure_steps(target, MeasureOptions(settings, arguments, steps=steps, batch=batch, timeout=timeout))
+    options = MeasureOptions(settings, arguments, steps=steps, batch=batch, timeout=timeout, calibrates=True)
+    return api.measure_steps(target, options)
 
 
 def suggest(
@@ -131,11 +132,11 @@ def suggest(
     """Search for changes of a script that make a step of it faster: `found.best`, at most three, each with its patch.
 
     The step is that of `program` (the largest by default), simulated with `gpu`, `cpu`, `cores` (0: those of `cpu`,
-    else of the CPU that `costs` were measured on, else 2) and `costs`: "modelled", "analytic", "flat", "measured" (on this computer's CPU, now), or a file of
-    recorded costs. The program is run once as it is and once with each change that is worth it, on emulated devices,
-    for about `seconds` after the first run. Nothing is written. The options are those of `place`; a `timeout` holds for
-    the changed programs, too, which otherwise may take three times what the program took as it was. Raises
-    `simplace.errors.SimplaceError`.
+    else of the CPU that `costs` were measured on, else 2) and `costs`: "modelled", "analytic", "flat", "measured" (on
+    this computer's CPU, now), or a file of recorded costs. The program is run once as it is and once with each change
+    that is worth it, on emulated devices, for about `seconds` after the first run. Nothing is written. The options are
+    those of `place`; a `timeout` holds for the changed programs, too, which otherwise may take three times what the
+    program took as it was. Raises `simplace.errors.SimplaceError`.
     """
     from simplace import api
     from simplace.executor.step_options import StepOptions

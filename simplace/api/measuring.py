@@ -73,7 +73,7 @@ def measure_costs(
     program = placed.placement.program
     narrowed = parse_target(target).function or program.kind != "function"
     named = target if narrowed else f"{target}:{program.name.split(' ')[0]}"
-    found = measure_target(named, _settle(options), Measured)
+    found = measure_target(named, replace(_settle(options), calibrates=not cpu), Measured)
     step = found.settings[0]
     core = find_cpu(cpu) if cpu or found.cpu is None else use_calibration(found.cpu)
     rest = make_modelled_costs(gpu, gpu_memory_fraction, cpu=core)
@@ -106,5 +106,5 @@ def _list_inputs(measured: Measured) -> Iterator[str]:
 
 
 def _settle(options: MeasureOptions) -> MeasureOptions:
-    """Return options under which only settled steps are traced; the executor's fixed times and the CPU are probed."""
-    return replace(options, warm_up=_WARM_UP, probes=True, calibrates=True)
+    """Return options under which only settled steps are traced; the executor's fixed times are probed."""
+    return replace(options, warm_up=_WARM_UP, probes=True)

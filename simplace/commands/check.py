@@ -73,5 +73,5 @@ def _run_check(options: argparse.Namespace) -> int:
 
 
 def _check_schedule(options: argparse.Namespace) -> int:
-    run_steps(options)
+    run_steps(options, calibrates=False)
     return 0

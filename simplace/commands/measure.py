@@ -45,15 +45,18 @@ def add_steps(parser: argparse.ArgumentParser, when: str = "") -> None:
     add_trust(parser, when)
 
 
-def run_steps(options: argparse.Namespace) -> RealSteps:
-    """Run the steps that `add_steps` describes, with the user's consent; print how they compare with simulated ones."""
+def run_steps(options: argparse.Namespace, *, calibrates: bool) -> RealSteps:
+    """Run the steps that `add_steps` describes, with the user's consent; print how they compare with simulated ones.
+
+    `calibrates` finds out what this computer's CPU reaches, too, and says it.
+    """
     from simplace import api
     from simplace.views.text.step_agreement import write_agreement
 
     require_trust(options)
     with show_progress() as stage:
         stage("running real steps", is_alone=True)
-        found = api.measure_steps(options.target, _measure_options(options))
+        found = api.measure_steps(options.target, _measure_options(options, calibrates))
     output.print_text(write_agreement(found, found.agreements, terminal.find_width(sys.stdout)))
     return found
 
@@ -68,14 +71,14 @@ def thread_counts(text: str) -> list[int]:
 
 def _run_measure(options: argparse.Namespace) -> int:
     output.check_writable(options.output)
-    found = run_steps(options)
+    found = run_steps(options, calibrates=True)
     if options.output:
         output.write_output_file(options.output, (json.dumps(found.to_json(), indent=1) + "\n").encode(), options.force)
         output.print_text(f"wrote {options.output}", sys.stderr)
     return 0
 
 
-def _measure_options(options: argparse.Namespace) -> MeasureOptions:
+def _measure_options(options: argparse.Namespace, calibrates: bool) -> MeasureOptions:
     from simplace.measure.measurement import MeasureOptions
 
     return MeasureOptions(
@@ -84,4 +87,5 @@ def _measure_options(options: argparse.Namespace) -> MeasureOptions:
         steps=options.steps,
         batch=options.batch,
         timeout=options.timeout,
+        calibrates=calibrates,
     )

@@ -22,10 +22,10 @@ class CalibratedCpu:
 
     `model` is what the system calls it ("" where it does not say), `cores` how many threads run at once, `clock` the
     cycles a second that TensorFlow counts (0: unknown). Of one core, `products` has by data type (FLOPs of a product of
-    matrices, FLOP/s), `vector` the FLOP/s of elementwise arithmetic in float32, `reads` and `writes` (bytes that an op
-    reads and writes in all, bytes/s of its reading and of its writing); the last is more than the caches hold.
-    `bandwidth` is what all cores read and write of that together, in an elementwise op. `least_s` is the time of the
-    smallest kernel, in seconds.
+    matrices, FLOP/s), `vector` the FLOP/s of elementwise arithmetic in float32, `reads` (bytes that an op
+    reads in all, bytes/s) and `writes` the same of what it makes; the last is more than the caches hold. `bandwidth` is
+    what all cores read and write of that together, in an elementwise op. `least_s` is the time of the smallest kernel,
+    in seconds.
     """
 
     model: str

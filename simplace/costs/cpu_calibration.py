@@ -58,19 +58,16 @@ def _find_faster_reads(
     taken to be equally fast.
     """
     for size, t in sums:
-        moved = float(_TENSORS * size)
-        if least_s + 2 * size / read_rate(reads, moved) > (1 - _LEAST_SHARE) * t:
-            yield moved, moved / _leave_out(t, least_s)
+        read = 2.0 * size
+        if least_s + read / read_rate(reads, read) > (1 - _LEAST_SHARE) * t:
+            yield read, _TENSORS * size / _leave_out(t, least_s)
 
 
 def _find_writes(sums: Iterable[tuple[float, float]], reads: Rates, least_s: float) -> Iterable[tuple[float, float]]:
-    """Yield the rates of what is made: a sum takes the reading of two tensors, and the making of one.
-
-    The caches hold all three or not, so both rates are those at the bytes of three.
-    """
+    """Yield the rates of what is made: a sum takes the reading of two tensors, and the making of one."""
     for size, t in sums:
-        moved = float(_TENSORS * size)
-        yield moved, size / _leave_out(t, least_s + 2 * size / read_rate(reads, moved))
+        read = 2.0 * size
+        yield float(size), size / _leave_out(t, least_s + read / read_rate(reads, read))
 
 
 def _leave_out(seconds: float, others_s: float) -> float:

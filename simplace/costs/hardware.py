@@ -40,9 +40,10 @@ class Processor:
     `capability` is a GPU's major compute capability, `sheet` its sheet.
 
     Of a CPU, `cores` is how many of them there are, and `whole_bandwidth` what memory gives all together (0: as much as
-    they draw). Where it was measured, `reads` and `writes` have (bytes that an op reads and writes in all, bytes/s of
-    either): small tensors are in the caches, and the pages of large outputs are new. `products` has by data type (FLOPs
-    of a product, FLOP/s). Each is sorted by its first numbers. `vector_flops` is what elementwise ops reach in float32.
+    they draw). Where it was measured, `reads` has (bytes that an op reads in all, bytes/s) and `writes` the same of
+    what it makes: small tensors are in the caches, and the pages of large outputs are new. `products` has by data type
+    (FLOPs of a product, FLOP/s). Each is sorted by its first numbers. `vector_flops` is what elementwise ops reach in
+    float32.
     """
 
     name: str
@@ -75,7 +76,7 @@ class Processor:
         """
         if not self.reads:
             return (read + written) / self.bandwidth
-        return read / read_rate(self.reads, read + written) + written / read_rate(self.writes, read + written)
+        return read / read_rate(self.reads, read) + written / read_rate(self.writes, written)
 
     def share_s(self, read: int, written: int) -> float:
         """Return how long it takes at least to read and write so many bytes, however many cores share them.

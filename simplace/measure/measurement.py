@@ -191,8 +191,8 @@ class MeasureOptions:
     `arguments` are a script's, `cpus` how many CPU devices TensorFlow has, `batch` stands for an unknown first
     dimension, `timeout` is in seconds. `onednn` lets TensorFlow use oneDNN's kernels, as it does by default on x86: its
     layout pass then makes those nodes anew in another order (reverse post-order), which changes the order of execution
-    too. With `probes` the executor's fixed times are measured beside, and how fast the machine is at each step; with
-    `calibrates` what its CPU reaches.
+    too. With `probes` the executor's fixed times are measured beside, and how fast the machine is at each step;
+    with `calibrates`, what its CPU reaches, which takes some seconds.
     """
 
     settings: Sequence[tuple[int, int]] = ((1, 1),)

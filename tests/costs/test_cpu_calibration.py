@@ -62,10 +62,8 @@ def test_rates_leave_out_the_time_of_the_smallest_kernel() -> None:
     assert [rate for _, rate in cpu.products["float32"]] == pytest.approx([200e9, 100e9])
     assert cpu.vector == pytest.approx(20e9)
     assert [rate for _, rate in cpu.reads] == pytest.approx([4e3 / 0.105e-6, 12e9])  # a tenth of a time at least
-    near = 12e9 + (4e3 / 0.105e-6 - 12e9) * log(24e6 / 12e3) / log(
-        24e6 / 4e3
-    )  # of reading, where three tensors move 12 kB
-    assert cpu.writes == (pytest.approx((12e3, 4e3 / (1e-6 - 8e3 / near))), pytest.approx((72e6, 6e9)))
+    near = 12e9 + (4e3 / 0.105e-6 - 12e9) * log(24e6 / 8e3) / log(24e6 / 4e3)  # a sum reads two
+    assert cpu.writes == (pytest.approx((4e3, 4e3 / (1e-6 - 8e3 / near))), pytest.approx((24e6, 6e9)))
     assert (cpu.core_bandwidth, cpu.bandwidth) == pytest.approx((9e9, 24e9))
 
 
@@ -128,8 +126,8 @@ def test_rates_are_those_of_an_op_s_size() -> None:
     assert model.kernel(product(64)).host_s == pytest.approx(2e-6 + 2 * 64**3 / 20e9)
     assert model.kernel(product(1000, "float64")).host_s == pytest.approx(2e-6 + 2e9 / 40e9)
     assert model.kernel(neg(1000)).host_s == pytest.approx(2e-6 + 8000 / 40e9)
-    # 1 MB in all, which is half-way, by the logarithm.
-    assert model.kernel(neg(125_000)).host_s == pytest.approx(2e-6 + 5e5 / 30e9 + 5e5 / 22.5e9)
+    # Half-way, by the logarithm.
+    assert model.kernel(neg(250_000)).host_s == pytest.approx(2e-6 + 1e6 / 30e9 + 1e6 / 22.5e9)
     assert model.kernel(neg(25_000_000)).host_s == pytest.approx(2e-6 + 1e8 / 20e9 + 1e8 / 5e9)
     assert model.kernel(neg(25_000_000)).least_part_s == pytest.approx(2e8 / 25e9)
 
