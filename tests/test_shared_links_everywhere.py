@@ -52,7 +52,7 @@ def test_library(target: list[str], tmp_path: Path) -> None:
     shared.report(tmp_path / "page.html")
     page = (tmp_path / "page.html").read_text(encoding="utf-8")
     assert SLOWED in page
-    assert "alone: shares switch with copies of GPU:1" in page
+    assert "on its own link: shares switch with copies of GPU:1" in page
 
 
 def test_commands(target: list[str], capsys: pytest.CaptureFixture[str]) -> None:

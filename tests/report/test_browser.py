@@ -326,7 +326,7 @@ def test_a_copy_that_shared_a_link_says_so(opened: Open) -> None:
         const where = {clientX: box.left + x, clientY: box.top + AXIS + (track + 0.5) * TRACK, bubbles: true};
         schedule.canvas.dispatchEvent(new PointerEvent("pointermove", where));
     """)
-    assert "alone: shares switch with copies of GPU:1" in page.find("#panel-schedule .tip").text
+    assert "on its own link: shares switch with copies of GPU:1" in page.find("#panel-schedule .tip").text
 
 
 def test_a_difference_is_listed(opened: Open) -> None:
