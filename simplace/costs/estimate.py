@@ -114,7 +114,7 @@ def estimate_copy(model: CostModel, devices: DeviceSet, copy: Copy, size: int) -
         return model.copy(size, "CPU", "remote")
     ends = ["GPU" if d.type != "CPU" and memory == "device" else "CPU"
             for d, memory in ((source, copy.source_memory), (target, copy.target_memory))]  # fmt: skip
-    return 0.0 if copy.is_control and ends == ["CPU", "CPU"] else model.copy(size, *ends)
+    return model.copy(size, *ends)
 
 
 class _Estimator:

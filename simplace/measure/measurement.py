@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import asdict, dataclass, field
 from functools import cached_property
 from itertools import pairwise
@@ -136,7 +136,7 @@ class Measurement:
     @cached_property
     def quiet_steps(self) -> tuple[MeasuredStep, ...]:
         """Return the steps that nothing disturbed, or the least disturbed ones where there are few of those."""
-        rated = sorted(((step.measure_disturbance(self.pace), i) for i, step in enumerate(self.steps)))
+        rated = sorted((step.measure_disturbance(self.pace), i) for i, step in enumerate(self.steps))
         quiet = sorted(i for rate, i in rated if rate <= _STEADY and self.steps[i].delay <= _QUIET * self.steps[i].span)
         chosen = quiet if len(quiet) >= _LEAST else [i for _, i in rated[:_LEAST]]
         return tuple(self.steps[i] for i in chosen)
@@ -144,19 +144,26 @@ class Measurement:
     @property
     def seconds(self) -> dict[str, float]:
         """Map each node to the median of its times over the quiet steps, or over all where it ran in none of those."""
-        every, quiet = ([step.seconds for step in steps] for steps in (self.steps, self.quiet_steps))
-        return _take_medians(every) | _take_medians(quiet)
+        return self._take_medians(lambda step: step.seconds)
 
     @cached_property
     def kernels(self) -> dict[str, float]:
         """Map each node to the median of its kernel's times, in seconds, over the same steps."""
-        every, quiet = ([step.kernel_seconds for step in steps] for steps in (self.steps, self.quiet_steps))
-        return _take_medians(every) | _take_medians(quiet)
+        return self._take_medians(lambda step: step.kernel_seconds)
 
     @property
     def gap(self) -> float:
         """Return the median time between two nodes, in seconds; 0 for several threads, where it says nothing."""
         return median(step.gap for step in self.quiet_steps) if self.inter_op == 1 else 0.0
+
+    def _take_medians(self, read: Callable[[MeasuredStep], Mapping[str, float]]) -> dict[str, float]:
+        """Return the median of each node's times over the quiet steps, or over all where none of those has it."""
+        medians: dict[str, float] = {}
+        for steps in (self.steps, self.quiet_steps):
+            found = [read(step) for step in steps]
+            names = sorted({name for one in found for name in one})
+            medians |= {name: median(one[name] for one in found if name in one) for name in names}
+        return medians
 
 
 @dataclass(frozen=True)
@@ -252,12 +259,6 @@ def measure_target(target: str | Path, options: MeasureOptions, kind: type[M]) -
     seen = {name: tuple(_read_step(step) for step in own) for name, own in values["probes"].items()}
     cpu = derive_cpu(values["cpu"]) if values["cpu"] else None
     return kind(program, found, tuple(values["targets"]), tuple(values["remarks"]), seen, cpu)
-
-
-def _take_medians(found: Sequence[Mapping[str, float]]) -> dict[str, float]:
-    """Return the median of each name's times, over those that have it."""
-    names = sorted({name for one in found for name in one})
-    return {name: median(one[name] for one in found if name in one) for name in names}
 
 
 def _parse_measurable(target: str) -> Target:
