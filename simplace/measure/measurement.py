@@ -23,8 +23,8 @@ from simplace.program.observation import EarlyEnd
 from simplace.program.program import Program
 
 _QUIET = 0.05  # of a step: where its threads waited longer than that for a core, something else disturbed it
-_STEADY = 0.15  # of a step: that, and how much slower or faster the machine was or became
-_LEAST = 5  # steps to keep, however disturbed
+_STEADY = 0.15  # how much slower the machine may be than at the undisturbed pace
+_LEAST, _QUARTER = 5, 4  # steps to keep, however disturbed, or of so many one
 _FAST = 10  # a machine is undisturbed in one of so many steps at least
 
 
@@ -52,32 +52,27 @@ class MeasuredStep:
 
     `delay` is how long the process's threads waited for a core of the machine meanwhile, in nanoseconds: 0 on a quiet
     machine with enough cores. `untraced` is the wall time of a step beside it that was not traced.
-    `paces` are how fast the machine was just before and just after: nanoseconds of the executor's bookkeeping of one
-    node of a small graph; () where that was not measured. `sharing` is what a second busy thread cost at both times;
-    () on one thread, or where that was not measured. `expensive` names the nodes that the executor took to be
-    expensive at that time.
+    `pace` is how fast the machine was meanwhile: nanoseconds of the executor's bookkeeping of one node of a small
+    graph; 0 where that was not measured. `sharing` is what a second busy thread cost just before and just after; ()
+    on one thread, or where that was not measured. `expensive` names the nodes that the executor took to be expensive at
+    that time.
     """
 
     runs: tuple[NodeRun, ...]
     delay: int = 0
     untraced: int = 0
-    paces: tuple[float, ...] = ()
+    pace: float = 0.0
     sharing: tuple[Sharing, ...] = ()
     expensive: frozenset[str] = frozenset()
 
     @property
-    def pace(self) -> float:
-        """Return the mean of the paces, 0 where there is none."""
-        return fmean(self.paces) if self.paces else 0.0
+    def delayed(self) -> float:
+        """Return the delay as a share of the step."""
+        return self.delay / self.span
 
-    def measure_disturbance(self, pace: float) -> float:
-        """Return the sum, as shares of the step, of the delay, of the machine's change in speed meanwhile, and of how
-        much slower the machine was than at an undisturbed `pace`; 0 where that is unknown.
-        """
-        delayed = self.delay / self.span
-        if not self.paces or not pace:
-            return delayed
-        return delayed + max(self.paces) / min(self.paces) - 1 + max(0.0, self.pace / pace - 1)
+    def measure_slowness(self, pace: float) -> float:
+        """Return by how much of an undisturbed `pace` the machine was slower; 0 where either is unknown."""
+        return max(0.0, self.pace / pace - 1) if self.pace and pace else 0.0
 
     @property
     def span(self) -> int:
@@ -135,11 +130,19 @@ class Measurement:
 
     @cached_property
     def quiet_steps(self) -> tuple[MeasuredStep, ...]:
-        """Return the steps that nothing disturbed, or the least disturbed ones where there are few of those."""
-        rated = sorted((step.measure_disturbance(self.pace), i) for i, step in enumerate(self.steps))
-        quiet = sorted(i for rate, i in rated if rate <= _STEADY and self.steps[i].delay <= _QUIET * self.steps[i].span)
-        chosen = quiet if len(quiet) >= _LEAST else [i for _, i in rated[:_LEAST]]
-        return tuple(self.steps[i] for i in chosen)
+        """Return the steps that nothing disturbed, or the least disturbed ones where there are few of those.
+
+        What a delay adds to a step no simulation knows; a slow machine is one of another pace. So the delayed steps are
+        the last to be taken.
+        """
+        order = sorted(range(len(self.steps)), key=self._rate_disturbance)
+        quiet = sum(self._rate_disturbance(i) <= (0.0, _STEADY) for i in order)
+        return tuple(self.steps[i] for i in sorted(order[: max(quiet, _LEAST, len(self.steps) // _QUARTER)]))
+
+    def _rate_disturbance(self, step: int) -> tuple[float, float]:
+        """Return the delay of a step beyond what is quiet, then by how much the machine was slower."""
+        delayed, slowness = self.steps[step].delayed, self.steps[step].measure_slowness(self.pace)
+        return (delayed if delayed > _QUIET else 0.0), slowness
 
     @property
     def seconds(self) -> dict[str, float]:
@@ -248,7 +251,7 @@ def measure_target(target: str | Path, options: MeasureOptions, kind: type[M]) -
             values["name"], "graph", graph_def.parse_graph_def(graph.read_bytes(), is_ours=True), soft_placement=True
         )
     traced = [tuple(_read_step(step) for step in own["steps"]) for own in values["settings"]]
-    paces = sorted(step.pace for steps in traced for step in steps if step.paces)
+    paces = sorted(step.pace for steps in traced for step in steps if step.pace)
     pace = paces[len(paces) // _FAST] if paces else 0.0
     found = tuple(
         Measurement(
@@ -274,7 +277,7 @@ def _read_step(values: dict[str, Any]) -> MeasuredStep:
     numbers = {name: values[name] for name in ("delay", "untraced") if name in values}
     return MeasuredStep(
         tuple(NodeRun(*event) for event in values["events"]),
-        paces=tuple(values.get("paces", ())),
+        pace=values.get("pace", 0.0),
         sharing=tuple(Sharing(*one) for one in values.get("sharing", ())),
         expensive=frozenset(values.get("expensive", ())),
         **numbers,

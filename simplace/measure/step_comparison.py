@@ -120,7 +120,7 @@ def _compare_setting(graph: PartitionedGraph, measured: Measurement, fixed: Over
             list_traced_nodes(simulate_measured_step(found, measured, step, fixed, cores), step) == step.order
             for step in held
         ),
-        median(step.delay / step.span for step in steps),
+        median(step.delayed for step in steps),
         median(untraced[: max(_LEAST, len(untraced) // 4)]),
     )
 

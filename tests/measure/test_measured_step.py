@@ -31,17 +31,14 @@ def test_a_label_takes_its_time_before_the_next_node_starts() -> None:
     assert [(s.start, s.end) for s in labelled.trace.spans][-3:] == [(0, 120), (120, 910), (910, 1590)]
 
 
-def step(pace: float, *, after: float = 0.0, delay: int = 0) -> MeasuredStep:
-    return MeasuredStep((node("a", 0, 1000, 0, 0),), delay=delay, paces=(pace, after or pace))
+def step(pace: float, *, delay: int = 0) -> MeasuredStep:
+    return MeasuredStep((node("a", 0, 1000, 0, 0),), delay=delay, pace=pace)
 
 
-def test_a_step_is_disturbed_by_waits_by_a_change_of_the_pace_and_by_a_slow_machine() -> None:
-    assert step(300.0).measure_disturbance(300.0) == 0
-    assert step(300.0, delay=20).measure_disturbance(300.0) == pytest.approx(0.02)
-    assert step(280.0, after=320.0).measure_disturbance(300.0) == pytest.approx(320 / 280 - 1)
-    assert step(450.0).measure_disturbance(300.0) == pytest.approx(0.5)
-    assert step(250.0).measure_disturbance(300.0) == 0
-    assert step(450.0, delay=20).measure_disturbance(0.0) == pytest.approx(0.02)
+def test_a_step_tells_by_how_much_the_machine_was_slower_than_undisturbed() -> None:
+    assert step(450.0).measure_slowness(300.0) == pytest.approx(0.5)
+    assert step(250.0).measure_slowness(300.0) == 0
+    assert step(450.0).measure_slowness(0.0) == step(0.0).measure_slowness(300.0) == 0
 
 
 def test_quiet_steps_are_those_of_an_undisturbed_machine_in_their_order() -> None:
@@ -50,14 +47,21 @@ def test_quiet_steps_are_those_of_an_undisturbed_machine_in_their_order() -> Non
     assert Measurement("2.21.0", 1, 1, steps, (), 300.0).quiet_steps == (quiet[5], *quiet[:5])
 
 
-def test_where_few_steps_are_quiet_the_least_disturbed_ones_count() -> None:
-    steps = tuple(step(pace) for pace in (600.0, 300.0, 540.0, 450.0, 380.0, 500.0))
-    found = Measurement("2.21.0", 1, 1, steps, (), 300.0).quiet_steps
-    assert [one.pace for one in found] == [300.0, 380.0, 450.0, 500.0, 540.0]
+def test_where_few_steps_are_quiet_slow_ones_count_before_delayed_ones() -> None:
+    steps = tuple(step(pace) for pace in (600.0, 300.0, 540.0, 450.0, 380.0))
+    delayed = step(300.0, delay=60), step(300.0, delay=400)
+    found = Measurement("2.21.0", 1, 1, (*delayed, *steps), (), 300.0).quiet_steps
+    assert found == steps
+    assert Measurement("2.21.0", 1, 1, (*delayed, *steps[:4]), (), 300.0).quiet_steps == (delayed[0], *steps[:4])
+
+
+def test_a_quarter_of_many_disturbed_steps_counts() -> None:
+    steps = tuple(step(400.0 + i) for i in range(40))
+    assert Measurement("2.21.0", 1, 1, steps, (), 300.0).quiet_steps == steps[:10]
 
 
 def test_times_of_nodes_are_those_of_quiet_steps() -> None:
-    fast = MeasuredStep((node("a", 0, 1000, 0, 0),), paces=(300.0, 300.0))
-    slow = MeasuredStep((node("a", 0, 1800, 0, 0),), paces=(540.0, 540.0))
+    fast = MeasuredStep((node("a", 0, 1000, 0, 0),), pace=300.0)
+    slow = MeasuredStep((node("a", 0, 1800, 0, 0),), pace=540.0)
     measured = Measurement("2.21.0", 1, 1, (*[fast] * 5, *[slow] * 9), (), 300.0)
     assert (measured.seconds, measured.kernels) == ({"a": 1e-6}, {"a": 1e-6})

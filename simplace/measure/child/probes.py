@@ -28,9 +28,9 @@ _LONG_NAME = "a_layer_within_a_branch/or_another_layer_of_a_model"  # a scope, a
 def run_probes(warm_up: int, count: int) -> dict[str, Any]:
     """Run every probe `count` times after `warm_up` others.
 
-    Return by name the less disturbed half of its steps, in the layout of `steps.run_steps`. "small" is made several
-    times: what a node costs that is new in a step depends on where in memory its data happen to be. A trace has a label
-    of each node, with its name and those of its inputs: "small, long names" tells what these cost.
+    Return its steps by name, in the layout of `steps.run_steps`. "small" is made several times: what a node costs that
+    is new in a step depends on where in memory its data happen to be. A trace has a label of each node, with its name
+    and those of its inputs: "small, long names" tells what these cost.
     """
     one: dict[str, Callable[[], None]] = {
         "small": _build_small_ops, "alive": partial(_build_switches, 0), "dead": partial(_build_switches, 50),
@@ -55,14 +55,7 @@ def build_gauges() -> tuple[Runnable, Runnable]:
 
 def _trace_steps(build: Callable[[], None], inter_op: int, warm_up: int, count: int) -> list[Any]:
     found, _ = steps.run_steps(_build_runnable(build), [(inter_op, 1)], 1, warm_up, count, build_gauges()[:1])
-    return sorted(found[0]["steps"], key=_measure_disturbance)[: (count + 1) // 2]
-
-
-def _measure_disturbance(step: dict[str, Any]) -> float:
-    """Return the sum, as shares of a step, of the waits for a core and of the machine's change in speed."""
-    before, after = step["paces"]
-    span = max(event[4] for event in step["events"]) - min(event[3] for event in step["events"])
-    return float(step["delay"] / span + max(before, after) / min(before, after) - 1)
+    return found[0]["steps"]
 
 
 def _build_runnable(build: Callable[[], None]) -> Runnable:

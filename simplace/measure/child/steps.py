@@ -8,21 +8,23 @@ Which ones are expensive is asked before each step. Steps of a second kind are r
 take longer, and only their order counts.
 
 A machine is not always equally fast: other programs, and other machines on the same host, share its caches and cores.
-A gauge tells how fast it is just before and just after a step: a small graph on one thread, whose bookkeeping counts.
-Two cores may at times be the two halves of one, which a virtual machine does not say. So before and after a step on
-several threads another gauge tells how much slower bookkeeping becomes while a second thread works.
+A gauge tells how fast it is just before and just after a step: a small graph on one thread, whose bookkeeping counts;
+`paces` tells from all these how fast it was during each step. Two cores may at times be the two halves of one, which a
+virtual machine does not say. So before and after a step on several threads another gauge tells how much slower
+bookkeeping becomes while a second thread works.
 """
 
 from __future__ import annotations
 
 import os
 import time
+from collections import defaultdict
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import ExitStack
 from functools import partial
 from itertools import pairwise
 from pathlib import Path
-from statistics import median
+from statistics import geometric_mean, median
 from typing import Any, NamedTuple
 
 import tensorflow as tf
@@ -30,6 +32,7 @@ import tensorflow as tf
 from simplace.costs.calibration import measure_sharing
 from simplace.graph.op_kinds import is_placeholder
 from simplace.measure.child import averages
+from simplace.measure.child.paces import find_paces
 from simplace.measure.child.runnable import Runnable
 from simplace.oracle.child.tf_private import rewriter_config_pb2
 
@@ -59,8 +62,8 @@ def run_steps(
     """Return for each setting its traced steps, and the names of the nodes that the steps were run for.
 
     "steps" and `held` more, under "held", are those of either kind. A step has nodes with times, how disturbed it was,
-    and with gauges, for one thread and for two, the paces before and after it: the median time between two nodes of the
-    first gauge, in nanoseconds. On several threads it has what sharing costs, too, as the second gauge tells. With
+    and with gauges, for one thread and for two, its pace: the median time between two nodes of the first gauge, in
+    nanoseconds. On several threads it has what sharing costs before and after it, too, as the second gauge tells. With
     `held` it has the names of expensive nodes. A held step has its nodes and these names only.
     """
     found: list[dict[str, list[Any]]] = [{"steps": [], "held": []} for _ in settings]
@@ -79,6 +82,8 @@ def run_steps(
                 after = [_trace_gauge(*one) for one in own_gauges]
                 gauged = _read_gauges(list(zip(before, after, strict=True)))
                 own["steps"].append({**step, "events": _list_events(metadata), **gauged, "expensive": expensive})
+        for own in found if gauges else ():
+            _add_paces(own["steps"])
         for session, (inter_op, _), own in zip(sessions, settings, found, strict=True) if held else ():
             own["held"] = _trace_held_steps(session, targets, inter_op, held)
     return found, [op.name for op in targets]
@@ -153,12 +158,25 @@ def _trace_gauge(sessions: list[Any], targets: list[Any]) -> Any:
     return _run_traced(session, targets, 1)
 
 
-def _read_gauges(traces: list[tuple[Any, Any]]) -> dict[str, list[Any]]:
+def _read_gauges(traces: list[tuple[Any, Any]]) -> dict[str, Any]:
     """Return what the steps of the gauges before and after a step tell; `traces` has those of none, one or both."""
     found = [[_list_events(trace) for trace in both] for both in traces]
     paces = [_measure_pace(events) for both in found[:1] for events in both]
     sharing = [measure_sharing([_NodeTime(one[0], one[3], one[4]) for one in e]) for both in found[1:] for e in both]
-    return {"paces": paces, "sharing": [one for one in sharing if one is not None]}
+    pace = geometric_mean(paces) if paces else 0.0
+    return {"pace": pace, "sharing": [one for one in sharing if one is not None]}
+
+
+def _add_paces(steps: list[dict[str, Any]]) -> None:
+    """Replace the pace of the gauge beside each step by that of the step."""
+    kernels = []
+    for step in steps:
+        times: dict[str, float] = defaultdict(float)
+        for name, start, end, *_ in step["events"]:
+            times[name] += end - start
+        kernels.append(times)
+    for step, pace in zip(steps, find_paces(kernels, [step["pace"] for step in steps]), strict=True):
+        step["pace"] = pace
 
 
 def _measure_pace(events: list[list[Any]]) -> float:
