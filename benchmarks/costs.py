@@ -11,7 +11,7 @@ from __future__ import annotations
 import argparse
 import sys
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, fields
+from dataclasses import dataclass
 from pathlib import Path
 
 import numpy as np
@@ -133,7 +133,7 @@ def _draw_roofline(data: Measured) -> np.ndarray:
     if data.operator in ("elementwise", "softmax", "layer_norm"):
         bytes_, flops = 4 * s["rows"] * s["cols"] * (1 + s["inputs"]), 0.0
     elif data.operator.startswith("conv"):
-        shape = Convolution(**{field.name: s[field.name] for field in fields(Convolution)})
+        shape = Convolution(**{name: s[name] for name in Convolution._fields})
         bytes_ = width * (shape.image + shape.weights + shape.made)
         flops = 2 * shape.made * shape.in_channels * shape.taps
     elif data.operator.startswith("rnn"):

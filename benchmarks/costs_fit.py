@@ -123,7 +123,7 @@ def predict_seconds(constants: Constants, data: Measured) -> np.ndarray:
 
 def _predict_convolutions(constants: Constants, data: Measured) -> np.ndarray:
     plan, on_tensor_cores = _plan_with(constants, data, "conv")
-    shape = Convolution(**{field.name: data.sizes[field.name] for field in fields(Convolution)})
+    shape = Convolution(**{name: data.sizes[name] for name in Convolution._fields})
     kinds: dict[str, Pass] = {"forward": "forward", "input": "input", "filter": "filter"}
     return np.asarray(time_convolution(plan, shape, kinds[data.operator.rpartition("_")[2]], on_tensor_cores).seconds)
 

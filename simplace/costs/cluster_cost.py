@@ -79,7 +79,7 @@ class _ClusterRun:
     def _add_kernel(self, call: OpCall, times: int) -> _Course:
         cost = self._model.kernel(self._complete(call))
         if self._op_s:
-            cost = replace(cost, host_s=cost.host_s + self._op_s)
+            cost = cost._replace(host_s=cost.host_s + self._op_s)
         if not cost.host_s + cost.device_s:
             return _NOTHING
         self.parts.append((times, cost))

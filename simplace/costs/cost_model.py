@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, fields, replace
 from itertools import pairwise
+from math import prod
 from typing import Any, Literal, NamedTuple, Protocol
 
 Source = Literal["measured", "modelled", "guessed", "calibrated"]
@@ -29,10 +30,7 @@ class Tensor(NamedTuple):
     @property
     def elements(self) -> int:
         """Count the elements."""
-        count = 1
-        for dim in self.shape:
-            count *= dim
-        return count
+        return prod(self.shape)
 
 
 @dataclass(frozen=True, slots=True)
@@ -65,8 +63,7 @@ class CollectiveCall:
 COMPILED = "_XlaCompiled"  # the attribute of a kernel that XLA made, and launches together with others
 
 
-@dataclass(frozen=True, slots=True)
-class KernelCost:
+class KernelCost(NamedTuple):
     """Record of the cost of one execution, in seconds.
 
     `host_s` is time on a thread: a CPU kernel on one thread alone, or the launch of a GPU kernel. `device_s` is time

@@ -19,18 +19,18 @@ filter; on tensor cores one that takes the least time.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-from typing import Literal
+from collections.abc import Callable, Mapping, Sequence
+from functools import partial
+from typing import Literal, NamedTuple
 
-from simplace.costs.gpu_kernels import KernelTime, Numbers, ProductPlan, smaller, time_product, time_traffic
+from simplace.costs.gpu_kernels import KernelTime, Numbers, ProductPlan, smaller, time_product_alone, time_traffic
 
 Pass = Literal["forward", "input", "filter"]  # the convolution, and the gradients of its input and of its filter
 _NEVER = 1e9  # seconds: of an algorithm that does not do a shape
 _EIGHT = 8  # channels that an instruction of tensor cores takes
 
 
-@dataclass(frozen=True, slots=True)
-class Convolution:
+class Convolution(NamedTuple):
     """Record of a convolution's shape; `stride` is the product of both. Fields may be arrays."""
 
     batch: Numbers
@@ -71,11 +71,10 @@ def time_convolution(plan: ProductPlan, conv: Convolution, kind: Pass, on_tensor
         conv = _fill_channels(conv)
     gpu, c = plan.gpu, plan.c
     moved = plan.width * (conv.image + conv.weights + conv.made)
-    seconds = {"forward": _time_forward, "input": _time_input, "filter": _time_filter}[kind](plan, conv, moved)
-    if not on_tensor_cores:
-        seconds = smaller(seconds, _time_winograd(plan, conv, kind, moved))
-    elif kind == "input":
-        seconds = smaller(seconds, _time_parts_of_input(plan, conv, moved))
+    least = min if isinstance(moved, float) else smaller
+    seconds: Numbers = _NEVER
+    for algorithm in _ALGORITHMS[kind, on_tensor_cores]:
+        seconds = least(seconds, algorithm(plan, conv, moved, seconds))
     flops = 2 * conv.made * conv.in_channels * conv.taps
     helpers = c["floor_s"]
     if not on_tensor_cores:
@@ -86,61 +85,102 @@ def time_convolution(plan: ProductPlan, conv: Convolution, kind: Pass, on_tensor
 
 def _fill_channels(conv: Convolution) -> Convolution:
     ins, outs = (-(-channels // _EIGHT) * _EIGHT for channels in (conv.in_channels, conv.out_channels))
-    return Convolution(conv.batch, ins, conv.height, conv.width, outs, conv.kernel_h, conv.kernel_w, conv.out_h,
-                       conv.out_w, conv.stride)  # fmt: skip
+    return conv._replace(in_channels=ins, out_channels=outs)
+
+
+# An algorithm returns seconds; for a single shape it may return more than it takes where that is longer than `most_s`,
+# but not less than `most_s`.
 
 
 def _time_part(
-    plan: ProductPlan, share: float, b: Numbers, m: Numbers, n: Numbers, k: Numbers, moved: Numbers
+    plan: ProductPlan, share: float, b: Numbers, m: Numbers, n: Numbers, k: Numbers, moved: Numbers, most_s: Numbers
 ) -> Numbers:
     """Return the seconds of products that reach a share of what cuBLAS reaches."""
     floor_s = plan.c["floor_s"]
-    return (time_product(plan, b, m, n, k, 0.0, moved).seconds - floor_s) / share + floor_s
+    return time_product_alone(plan, b, m, n, k, 0.0, moved, (most_s - floor_s) * share) / share + floor_s
 
 
-def _time_forward(plan: ProductPlan, conv: Convolution, moved: Numbers) -> Numbers:
+def _time_forward(plan: ProductPlan, conv: Convolution, moved: Numbers, most_s: Numbers) -> Numbers:
     positions = conv.batch * conv.out_h * conv.out_w
-    one = positions * 0.0 + 1
-    return _time_part(plan, plan.c["forward"], one, positions, conv.out_channels, conv.in_channels * conv.taps, moved)
+    k = conv.in_channels * conv.taps
+    return _time_part(plan, plan.c["forward"], _one_of(positions), positions, conv.out_channels, k, moved, most_s)
 
 
-def _time_input(plan: ProductPlan, conv: Convolution, moved: Numbers) -> Numbers:
-    c, positions = plan.c, conv.batch * conv.height * conv.width
-    one = positions * 0.0 + 1
-    gathered = _time_part(plan, c["input"], one, positions, conv.in_channels, conv.out_channels * conv.taps, moved)
-    outs, patches = conv.batch * conv.out_h * conv.out_w, conv.in_channels * conv.taps
+def _time_gathered_input(plan: ProductPlan, conv: Convolution, moved: Numbers, most_s: Numbers) -> Numbers:
+    positions, k = conv.batch * conv.height * conv.width, conv.out_channels * conv.taps
+    return _time_part(plan, plan.c["input"], _one_of(positions), positions, conv.in_channels, k, moved, most_s)
+
+
+def _time_added_input(plan: ProductPlan, conv: Convolution, moved: Numbers, most_s: Numbers) -> Numbers:
+    c, outs, patches = plan.c, conv.batch * conv.out_h * conv.out_w, conv.in_channels * conv.taps
     added = time_traffic(plan.gpu, c, plan.width * (2 * outs * patches / c["scatter"] + conv.image)).seconds
-    product = _time_part(plan, c["input"], one, outs, patches, conv.out_channels, moved)
-    return smaller(gathered, product + added)
+    left_s = most_s - added
+    return added + _time_part(plan, c["input"], _one_of(outs), outs, patches, conv.out_channels, moved, left_s)
 
 
-def _time_parts_of_input(plan: ProductPlan, conv: Convolution, moved: Numbers) -> Numbers:
+def _time_parts_of_input(plan: ProductPlan, conv: Convolution, moved: Numbers, most_s: Numbers) -> Numbers:
     """Return the seconds of one product a remainder of the stride: together as many multiplications as forward."""
-    outs = conv.batch * conv.out_h * conv.out_w
-    one = outs * 0.0 + 1
-    return _time_part(plan, plan.c["input"], one, outs, conv.in_channels, conv.out_channels * conv.taps, moved)
+    outs, k = conv.batch * conv.out_h * conv.out_w, conv.out_channels * conv.taps
+    return _time_part(plan, plan.c["input"], _one_of(outs), outs, conv.in_channels, k, moved, most_s)
 
 
-def _time_filter(plan: ProductPlan, conv: Convolution, moved: Numbers) -> Numbers:
-    positions = conv.batch * conv.out_h * conv.out_w
-    one = positions * 0.0 + 1
-    return _time_part(plan, plan.c["filter"], one, conv.in_channels * conv.taps, conv.out_channels, positions, moved)
+def _time_filter(plan: ProductPlan, conv: Convolution, moved: Numbers, most_s: Numbers) -> Numbers:
+    positions, m = conv.batch * conv.out_h * conv.out_w, conv.in_channels * conv.taps
+    return _time_part(plan, plan.c["filter"], _one_of(positions), m, conv.out_channels, positions, moved, most_s)
 
 
-def _time_winograd(plan: ProductPlan, conv: Convolution, kind: Pass, moved: Numbers) -> Numbers:
-    """Return the seconds of the faster of two forms; very many for other windows than 3 x 3 and 5 x 5 at stride 1."""
+def _time_fused_winograd(
+    plan: ProductPlan, conv: Convolution, moved: Numbers, most_s: Numbers, *, of_input: bool = False
+) -> Numbers:
+    """Return the seconds of F(2 x 2, 3 x 3) in one kernel; very many for other windows and strides."""
+    barred = _NEVER * (1 - (conv.kernel_w == conv.kernel_h) * (conv.kernel_h == 3) * (conv.stride == 1))
+    if isinstance(barred, float) and barred:
+        return barred
+    high, wide, read, wrote = _turn(conv, of_input)
+    small = conv.batch * -(-high // 2) * -(-wide // 2)
+    share, many = plan.c["winograd"], 16 * _one_of(small)
+    return barred + _time_part(plan, share, many, small, wrote, read, moved, most_s)
+
+
+def _time_apart_winograd(
+    plan: ProductPlan, conv: Convolution, moved: Numbers, most_s: Numbers, *, of_input: bool = False,
+    of_filter: bool = False,
+) -> Numbers:  # fmt: skip
+    """Return the seconds between transforms through memory; very many for other windows than 3 x 3 and 5 x 5."""
     c, gpu, side = plan.c, plan.gpu, conv.kernel_h
-    is_three = (side == 3) * 1
-    barred = _NEVER * (1 - (conv.kernel_w == side) * (is_three + (side == 5)) * (conv.stride == 1))
-    high, wide = (conv.height, conv.width) if kind == "input" else (conv.out_h, conv.out_w)
-    read, wrote = (conv.out_channels, conv.in_channels) if kind == "input" else (conv.in_channels, conv.out_channels)
+    barred = _NEVER * (1 - (conv.kernel_w == side) * ((side == 3) * 1 + (side == 5)) * (conv.stride == 1))
+    if isinstance(barred, float) and barred:
+        return barred
+    high, wide, read, wrote = _turn(conv, of_input)
     tiles = conv.batch * -(-high // 4) * -(-wide // 4)
     many = (side + 3.0) ** 2
     values = plan.width * many * (tiles * (read + wrote) + read * wrote)  # from one transform, or for the other
     transforms = time_traffic(gpu, c, (values + moved) / c["transform"]).seconds + 2 * c["floor_s"]
-    if kind == "filter":
-        return barred + transforms + _time_part(plan, c["winograd_apart"], many, read, wrote, tiles, values)
-    apart = transforms + _time_part(plan, c["winograd_apart"], many, tiles, wrote, read, values)
-    small = conv.batch * -(-high // 2) * -(-wide // 2)
-    fused = _time_part(plan, c["winograd"], tiles * 0.0 + 16, small, wrote, read, moved) + _NEVER * (1 - is_three)
-    return barred + smaller(fused, apart)
+    m, n, k = (read, wrote, tiles) if of_filter else (tiles, wrote, read)
+    return barred + transforms + _time_part(plan, c["winograd_apart"], many, m, n, k, values, most_s - transforms)
+
+
+def _turn(conv: Convolution, of_input: bool) -> tuple[Numbers, Numbers, Numbers, Numbers]:
+    """Return the sides of what a pass makes, the channels that it reads, and those that it writes."""
+    if of_input:
+        return conv.height, conv.width, conv.out_channels, conv.in_channels
+    return conv.out_h, conv.out_w, conv.in_channels, conv.out_channels
+
+
+def _one_of(numbers: Numbers) -> Numbers:
+    """Return 1.0, or an array of it, as long as another one."""
+    return numbers * 0.0 + 1
+
+
+# The fastest of these counts. Those come first that are often the fastest: then the others need no search for a tiling.
+_ALGORITHMS: Mapping[tuple[Pass, bool], Sequence[Callable[[ProductPlan, Convolution, Numbers, Numbers], Numbers]]] = {
+    ("forward", True): (_time_forward,),
+    ("input", True): (_time_parts_of_input, _time_gathered_input, _time_added_input),
+    ("filter", True): (_time_filter,),
+    ("forward", False): (_time_fused_winograd, _time_apart_winograd, _time_forward),
+    ("input", False): (
+        partial(_time_fused_winograd, of_input=True), partial(_time_apart_winograd, of_input=True),
+        _time_gathered_input, _time_added_input,
+    ),
+    ("filter", False): (partial(_time_apart_winograd, of_filter=True), _time_filter),
+}  # fmt: skip

@@ -18,7 +18,8 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Any
+from math import ceil, inf
+from typing import Any, NamedTuple
 
 from simplace.costs.gpu_sheet import GpuSheet
 
@@ -68,8 +69,7 @@ class GpuFigures:
     sharing: Numbers
 
 
-@dataclass(frozen=True, slots=True)
-class KernelTime:
+class KernelTime(NamedTuple):
     """Record of a kernel's time in seconds: the whole, arithmetic at the peak, DRAM at the peak, and the least time."""
 
     seconds: Numbers
@@ -100,7 +100,8 @@ class ProductPlan:
     """Record of all of a product's time that does not depend on its shape.
 
     `tiles` have their two sides, the seconds that a step of k takes on all SMs by arithmetic, and by traffic with the
-    L2 cache, and whether batched products have them.
+    L2 cache, and whether batched products have them; `sides` are all of theirs. Constants that each tile needs are
+    fields of their own.
     """
 
     gpu: GpuFigures
@@ -108,9 +109,16 @@ class ProductPlan:
     peak: Numbers
     width: int
     tiles: tuple[tuple[int, int, Numbers, Numbers, bool], ...]
+    sides: tuple[int, ...]
+    least_s: Numbers  # an addition and a multiplication take, on full SMs by the best tile
     walk_s: Numbers  # a FLOP takes that waits for page tables, where a tile's rows lie on many pages
     walk_k: Numbers  # from which on half of them do
     bandwidth: Numbers
+    overlap: float
+    quantum: float
+    extra_k: float
+    alone: float
+    split_s: float
 
 
 def plan_products(gpu: GpuFigures, c: Constants, peak: Numbers, width: int, on_tensor_cores: bool) -> ProductPlan:
@@ -127,7 +135,14 @@ def plan_products(gpu: GpuFigures, c: Constants, peak: Numbers, width: int, on_t
     if not on_tensor_cores:
         walk_s = 1 / (blend(gpu.is_early, c["pages_early"], c["pages"]) * gpu.clock)
         walk_k = blend(gpu.is_early, c["pages_k_early"], c["pages_k"])
-    return ProductPlan(gpu, c, peak, width, tuple(tiles), walk_s, walk_k, _reach_bandwidth(gpu, c) * gpu.bandwidth)
+    sides = tuple(sorted({side for tile in tiles for side in tile[:2]}))
+    least_s = tiles[0][2] / (tiles[0][0] * tiles[0][1] * gpu.sms)
+    for tile_m, tile_n, step_s, _, _ in tiles:
+        least_s = smaller(least_s, step_s / (tile_m * tile_n * gpu.sms))
+    return ProductPlan(
+        gpu, c, peak, width, tuple(tiles), sides, least_s, walk_s, walk_k, _reach_bandwidth(gpu, c) * gpu.bandwidth,
+        *(c[name] for name in ("overlap", "quantum", "extra_k", "alone", "split_s")),
+    )  # fmt: skip
 
 
 def time_product(
@@ -139,42 +154,93 @@ def time_product(
     pages as they have rows. `moved` are the bytes through DRAM where they are fewer than those of three matrices: a
     convolution's image is smaller than the matrix that it stands for.
     """
-    gpu, c = plan.gpu, plan.c
-    sms, power, alone, quantum, extra = gpu.sms, c["overlap"], c["alone"], c["quantum"], c["extra_k"]
+    floor_s = plan.c["floor_s"]
     traffic = plan.width * b * (m * k + k * n + m * n) if moved is None else moved
-    is_array = not isinstance(sms, float)
-    least, most = (smaller, larger) if is_array else (min, max)  # an op alone takes less time so
-    is_single = b <= 1
-    may_split = is_single * (k // _LEAST_K - 1)  # batched products are not split
-    sums_s = 8 * b * m * n / (3 * gpu.bandwidth)
-    split_s, most_s = c["split_s"], float("inf")
+    seconds = time_product_alone(plan, b, m, n, k, along_k, traffic) + floor_s
+    return KernelTime(seconds, 2 * b * m * n * k / plan.peak, traffic / plan.gpu.bandwidth, floor_s)
+
+
+def time_product_alone(
+    plan: ProductPlan, b: Numbers, m: Numbers, n: Numbers, k: Numbers, along_k: Numbers, traffic: Numbers,
+    most_s: float = inf,
+) -> Numbers:  # fmt: skip
+    """Return the seconds of b products without the start of their kernel; `traffic` are the bytes through DRAM.
+
+    One that takes longer than `most_s` may be infinite: then nobody wants to know how long it takes.
+    """
+    power, is_one = plan.overlap, isinstance(plan.gpu.sms, float)
+    cost = _find_least_cost(plan, b, m, n, k, most_s) if is_one else _find_least_costs(plan, b, m, n, k)
+    moved_s = (cost + (traffic / plan.bandwidth) ** power) ** (1 / power)
+    if isinstance(along_k, float) and not along_k:
+        return moved_s
+    far = (k / plan.walk_k) ** 2
+    walks = along_k * 2 * b * m * n * k * plan.walk_s * far / (1 + far)
+    return (moved_s**_HIDDEN + walks**_HIDDEN) ** (1 / _HIDDEN)
+
+
+def _find_least_cost(plan: ProductPlan, b: float, m: float, n: float, k: float, most_s: float) -> float:
+    """Return the least of all tilings' sums of arithmetic and traffic with the L2 cache, as powers of seconds.
+
+    The formula of `_time_tiling`, for one product: a tiling is left as soon as it can't be the fastest any more, or
+    below `most_s`; infinite where none is.
+    """
+    if b * m * n * k * plan.least_s >= most_s:
+        return inf
+    sms, power, quantum, extra_k, is_single = plan.gpu.sms, plan.overlap, plan.quantum, plan.extra_k, b <= 1
+    m_tiles, n_tiles = ({side: -(-length // side) for side in plan.sides} for length in (m, n))
+    may_split, sums_s = k // _LEAST_K - 1 if is_single else 0, _time_sums(plan, b, m, n)
+    best = inf
+    for tile_m, tile_n, step_s, cache_s, is_batched in plan.tiles:
+        tiles = b * m_tiles[tile_m] * n_tiles[tile_n] / sms
+        if tiles * k * step_s >= most_s or not (is_batched or is_single):
+            continue
+        more = min(1 // tiles, may_split) if tiles <= 1 else 0  # blocks that fill the SMs once
+        for split in (1, 1 + more) if more > 0 else (1,):
+            blocks, split_k = tiles * split, k / split + extra_k
+            full = blocks if blocks > 1 else 1.0
+            if full * split_k * step_s >= most_s:
+                continue
+            busiest = ceil(blocks)
+            steps = (full * (1 - quantum) + busiest * quantum) * split_k
+            compute, cache = steps * step_s, steps * cache_s
+            if busiest < 2:
+                compute *= 1 + plan.alone / 2
+            if split > 1:
+                compute += plan.split_s + (split - 1) * sums_s
+            if compute < most_s and cache < most_s and (cost := compute**power + cache**power) < best:
+                best, most_s = cost, cost ** (1 / power)
+    return best
+
+
+def _find_least_costs(plan: ProductPlan, b: Numbers, m: Numbers, n: Numbers, k: Numbers) -> Numbers:
+    """Return the same of many products at once."""
+    power, is_single = plan.overlap, b <= 1
+    may_split, sums_s = is_single * (k // _LEAST_K - 1), _time_sums(plan, b, m, n)
     best: Numbers = None
     for tile_m, tile_n, step_s, cache_s, is_batched in plan.tiles:
-        if not (is_array or is_batched or is_single):
-            continue
-        barred = 1 if is_batched or not is_array else 1 + _BARRED * (b > 1)
-        tiles = b * -(-m // tile_m) * -(-n // tile_n) / sms
-        if not is_array and tiles * k * step_s > most_s:
-            continue  # by arithmetic alone
-        more = most(least(1 // tiles, may_split), 0)  # blocks that fill the SMs once
-        for split in (1, 1 + more) if is_array or more else (1,):
-            blocks = tiles * split
-            busiest = -(-blocks // 1)  # blocks of the SM that has most
-            steps = barred * (most(blocks, 1) * (1 - quantum) + busiest * quantum) * (k / split + extra)
-            idle = 1 + alone * most(1 - busiest / 2, 0)
-            compute = steps * step_s * idle + (split > 1) * split_s + (split - 1) * sums_s
-            cache = steps * cache_s
-            if not is_array:
-                if compute > most_s or cache > most_s:
-                    continue  # whatever the power, another tile is faster
-                most_s = min(most_s, compute + cache)
-            cost = compute**power + cache**power
-            best = cost if best is None else least(best, cost)
-    far, flops = (k / plan.walk_k) ** 2, 2 * b * m * n * k
-    walks = along_k * flops * plan.walk_s * far / (1 + far)
-    moved_s = (best + (traffic / plan.bandwidth) ** power) ** (1 / power)
-    seconds = (moved_s**_HIDDEN + walks**_HIDDEN) ** (1 / _HIDDEN) + c["floor_s"]
-    return KernelTime(seconds, flops / plan.peak, traffic / gpu.bandwidth, c["floor_s"])
+        tiles = b * -(-m // tile_m) * -(-n // tile_n) / plan.gpu.sms
+        barred = 1 if is_batched else 1 + _BARRED * (b > 1)
+        for split in (1, 1 + larger(smaller(1 // tiles, may_split), 0)):
+            compute, cache = _time_tiling(plan, step_s, cache_s, tiles, split, k, sums_s)
+            cost = barred * (compute**power + cache**power)
+            best = cost if best is None else smaller(best, cost)
+    return best
+
+
+def _time_sums(plan: ProductPlan, b: Numbers, m: Numbers, n: Numbers) -> Numbers:
+    """Return the seconds of adding one more part of a split product into the result."""
+    return 8 * b * m * n / (3 * plan.gpu.bandwidth)
+
+
+def _time_tiling(
+    plan: ProductPlan, step_s: Numbers, cache_s: Numbers, tiles: Numbers, split: Numbers, k: Numbers, sums_s: Numbers
+) -> tuple[Numbers, Numbers]:
+    """Return the seconds of arithmetic and of traffic with the L2 cache; `tiles` are those that an SM has."""
+    blocks = tiles * split
+    busiest = -(-blocks // 1)  # blocks of the SM that has most
+    steps = (larger(blocks, 1) * (1 - plan.quantum) + busiest * plan.quantum) * (k / split + plan.extra_k)
+    idle = 1 + plan.alone * larger(1 - busiest / 2, 0)
+    return steps * step_s * idle + (split > 1) * plan.split_s + (split - 1) * sums_s, steps * cache_s
 
 
 def time_traffic(gpu: GpuFigures, c: Constants, traffic: Numbers) -> KernelTime:

@@ -28,14 +28,12 @@ def find_convolution(call: OpCall) -> tuple[Convolution, Pass] | None:
     kind = _PASSES.get(call.op)
     if kind is None or not call.outputs or len(call.inputs) < (2 if kind == "forward" else 3):
         return None
-    shapes = [tensor.shape for tensor in (*call.inputs[:3], call.outputs[0])]
-    image, window, made = {
-        "forward": (shapes[0], shapes[1], shapes[-1]),
-        "input": (shapes[-1], shapes[1], shapes[2]),
-        "filter": (shapes[0], shapes[-1], shapes[2]),
-    }[kind]
+    given, result = call.inputs, call.outputs[0]
+    image = (result if kind == "input" else given[0]).shape
+    window = (result if kind == "filter" else given[1]).shape
+    made = (result if kind == "forward" else given[2]).shape
     strides = call.attrs.get("strides", (1, 1, 1, 1))
-    if any(len(shape) != 4 for shape in (image, window, made)) or not isinstance(strides, tuple):
+    if not len(image) == len(window) == len(made) == 4 or not isinstance(strides, tuple):
         return None
     (height, width), channels = _read_image(call, image)
     (out_h, out_w), outs = _read_image(call, made)

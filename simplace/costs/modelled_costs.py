@@ -156,7 +156,7 @@ class ModelledCosts:
         is_norm = call.op in _BATCH_NORM or call.op in _BATCH_NORM_GRAD
         if is_norm and call.attrs.get("is_training", True):
             read = sum(tensor.size for tensor in call.inputs[: 2 if call.op in _BATCH_NORM_GRAD else 1])
-            work = replace(work, bytes=work.bytes + read)  # for the sums over the batch, then all once more
+            work = work._replace(bytes=work.bytes + read)  # for the sums over the batch, then all once more
         elif not (work.is_plain or is_norm):
             return None
         time = time_traffic(self.figures, self.constants.groups["traffic"], float(work.bytes))
@@ -176,7 +176,7 @@ class ModelledCosts:
         """Return a time with that of some of TensorFlow's own kernels after it."""
         start = own.kernels * self.constants.groups["traffic"]["floor_s"]
         rate = self.figures.clock * min(own.rate * self.figures.sms, own.most or float("inf"))
-        return replace(time, seconds=time.seconds + start + own.elements / rate, floor=time.floor + start)
+        return time._replace(seconds=time.seconds + start + own.elements / rate, floor=time.floor + start)
 
     def _estimate_layer(
         self, layer: tuple[Convolution, Pass] | RecurrentLayers, dtype: str, call: OpCall
@@ -200,7 +200,7 @@ class ModelledCosts:
         """
         images = sorted(tensor.size for tensor in (*call.inputs, *call.outputs) if len(tensor.shape) == 4)[1:]
         turned = time_traffic(self.figures, self.constants.groups["traffic"], 2 * sum(images) / _LAYOUT_SHARE)
-        return replace(time, seconds=time.seconds + turned.seconds + turned.floor, floor=time.floor + 2 * turned.floor)
+        return time._replace(seconds=time.seconds + turned.seconds + turned.floor, floor=time.floor + 2 * turned.floor)
 
     def _estimate_product(self, product: Product, dtype: str, moved: int) -> tuple[KernelTime, str]:
         time = time_product(
@@ -237,8 +237,8 @@ class ModelledCosts:
         if call.attrs.get(FUSED):  # XLA's single kernel, which may read more than its own matrix
             moved = sum(tensor.size for tensor in (*call.inputs, *call.outputs)) - 2 * call.outputs[0].size
             beside = time_traffic(self.figures, constants, max(0.0, float(moved)))
-            return replace(time, seconds=time.seconds + beside.seconds - beside.floor), "softmax"
-        return replace(time, seconds=time.seconds + more, floor=time.floor + more), "softmax"
+            return time._replace(seconds=time.seconds + beside.seconds - beside.floor), "softmax"
+        return time._replace(seconds=time.seconds + more, floor=time.floor + more), "softmax"
 
 
 def make_modelled_costs(

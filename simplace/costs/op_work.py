@@ -6,8 +6,8 @@ Multiplications and additions count one each. Ops without a formula here count b
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
 from math import prod
+from typing import NamedTuple
 
 from simplace.costs.cost_model import OpCall, Tensor
 from simplace.graph.op_kinds import (
@@ -26,8 +26,7 @@ from simplace.graph.op_kinds import (
 )
 
 
-@dataclass(frozen=True, slots=True)
-class Work:
+class Work(NamedTuple):
     """Record of FLOPs and bytes; `is_guess`: no formula exists. `on_matrix_units`: a GPU's tensor cores can do it.
 
     `is_plain`: each element is read or written once, and that is all: elementwise, a copy, a reduction, an update.
@@ -178,7 +177,11 @@ def count_work(call: OpCall) -> Work:
     """
     if call.op in _FREE:
         return Work(0, 0)
-    moved = sum(find_read(call, i).size for i in range(len(call.inputs))) + sum(t.size for t in call.outputs)
+    moved = 0
+    for tensor in (*call.inputs, *call.outputs):
+        moved += tensor.size
+    if call.op in _SELECTIVE and call.inputs:
+        moved += find_read(call, 0).size - call.inputs[0].size
     made = call.outputs[0].elements if call.outputs else 0
     if call.op in _MATRIX:
         return Work(_MATRIX[call.op](call), moved, on_matrix_units=True)

@@ -3,14 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
 from math import prod
+from typing import NamedTuple
 
 from simplace.costs.cost_model import OpCall
 
 
-@dataclass(frozen=True, slots=True)
-class Product:
+class Product(NamedTuple):
     """Record of a product's shape; `along_k`: both operands lie along k in memory; `is_image`: a convolution's."""
 
     b: int

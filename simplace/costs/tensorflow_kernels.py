@@ -8,7 +8,7 @@ run as several kernels in a row. The rates are those of TensorFlow 2.21 on an H2
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from typing import NamedTuple
 
 from simplace.costs.cost_model import OpCall, Tensor
 from simplace.costs.op_work import is_binary, is_reduction
@@ -21,8 +21,7 @@ _TRANSPOSE_RATE = 0.6  # of an Einsum's operands, in four dimensions
 _SEGMENT_RATE, _BLOCK_RATE = 1.8, 0.86  # of cub::DeviceSegmentedReduce, and of a block, one for each channel of images
 
 
-@dataclass(frozen=True, slots=True)
-class OwnKernel:
+class OwnKernel(NamedTuple):
     """Record of how an op runs: elements that an SM does in a clock, all kernels together, and how many there are.
 
     `most` is the rate of the whole GPU where so few blocks share the work that some SMs have none; 0 without a limit.

@@ -1,6 +1,7 @@
 """The formulas of GPU kernels: answers that a hand can compute, and what must grow with what."""
 
 from dataclasses import replace
+from math import inf
 
 import numpy as np
 import pytest
@@ -14,6 +15,7 @@ from simplace.costs.gpu_kernels import (
     plan_products,
     read_figures,
     time_product,
+    time_product_alone,
     time_rows,
     time_traffic,
 )
@@ -86,15 +88,28 @@ def test_rows_are_read_twice_where_the_cache_does_not_hold_them() -> None:
     assert (small.seconds, large.seconds) == (pytest.approx(once), pytest.approx(1.5 * once))
 
 
-def test_floats_and_arrays_get_the_same_time() -> None:
-    shapes = np.array([(1, 512, 768, 768), (16, 512, 64, 512), (1, 7, 50000, 33), (64, 64, 64, 64)], float)
-    sheet, groups = SHEETS["t4"], read_constants().groups
-    constants = {**groups["traffic"], **groups["simt"]}
-    figures = read_figures(sheet)
-    fields = [np.full(4, getattr(figures, name)) for name in GpuFigures.__slots__]
-    plan = plan_products(GpuFigures(*fields), constants, np.full(4, 8.1e12), 4, False)
-    together = time_product(plan, *shapes.T).seconds
-    assert together.tolist() == pytest.approx([estimate("t4", *map(int, shape)).seconds for shape in shapes])
+@given(
+    GPUS, st.sampled_from([1, 2, 16]), *[st.integers(1, 9000)] * 3, st.booleans(), st.sampled_from([0.0, 1.0])
+)  # fmt: skip
+def test_a_product_alone_takes_as_long_as_among_many(
+    gpu: str, b: int, m: int, n: int, k: int, is_half: bool, along_k: float
+) -> None:
+    dtype = "float16" if is_half else "float32"
+    groups, sheet = read_constants().groups, SHEETS[gpu]
+    is_tensor = sheet.has_matrix_units(dtype)
+    constants = {**groups["traffic"], **groups["tensor" if is_tensor else "simt"]}
+    figures = GpuFigures(*(np.full(2, getattr(read_figures(sheet), name)) for name in GpuFigures.__slots__))
+    plan = plan_products(figures, constants, np.full(2, sheet.flops(dtype, is_tensor)), 4, is_tensor)
+    sizes = (np.full(2, float(size)) for size in (b, m, n, k, along_k))
+    seconds = estimate(gpu, b, m, n, k, dtype, along_k).seconds
+    assert time_product(plan, *sizes).seconds.tolist() == pytest.approx([seconds, seconds])
+
+
+def test_a_product_that_takes_longer_than_wanted_is_not_searched_for() -> None:
+    plan = plan_products(TEN, PLAIN, 1e10, 4, False)
+    took = time_product_alone(plan, 1.0, 1280.0, 1280.0, 100.0, 0.0, 0.0)
+    assert time_product_alone(plan, 1.0, 1280.0, 1280.0, 100.0, 0.0, 0.0, 1.01 * took) == took
+    assert time_product_alone(plan, 1.0, 1280.0, 1280.0, 100.0, 0.0, 0.0, 0.99 * took) == inf
 
 
 @given(GPUS, SIZES, SIZES, SIZES, st.sampled_from(["float32", "float16"]))

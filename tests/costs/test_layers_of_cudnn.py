@@ -4,6 +4,8 @@ from dataclasses import fields, replace
 
 import numpy as np
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
 from simplace.costs.cost_model import OpCall
 from simplace.costs.gpu_constants import read_constants
@@ -56,20 +58,31 @@ def test_the_convolution_behind_an_op(op: OpCall, found: object) -> None:
 
 def test_winograd_does_more_than_the_peak_of_plain_products() -> None:
     of_three = time_convolution(plan("v100", "conv"), VGG, "forward", False)
-    of_seven = time_convolution(plan("v100", "conv"), replace(VGG, kernel_h=7.0, kernel_w=7.0), "forward", False)
+    of_seven = time_convolution(plan("v100", "conv"), VGG._replace(kernel_h=7.0, kernel_w=7.0), "forward", False)
     assert of_three.seconds < of_three.arithmetic < 2.25 * of_three.seconds
     assert of_seven.seconds > of_seven.arithmetic
 
 
-@pytest.mark.parametrize("kind", ["forward", "input", "filter"])
-@pytest.mark.parametrize("shape", [VGG, SHAPE, replace(VGG, kernel_h=5.0, kernel_w=5.0)])
-def test_arrays_are_priced_as_floats(kind, shape: Convolution) -> None:
-    one = time_convolution(plan("t4", "conv"), shape, kind, False).seconds
-    figures = read_figures(SHEETS["t4"])
+SIDES = st.sampled_from([1.0, 3.0, 5.0, 7.0])
+CHANNELS = st.integers(1, 600).map(float)
+
+
+@given(
+    st.sampled_from(["forward", "input", "filter"]), st.sampled_from(["t4", "p100", "v100", "a100"]), st.booleans(),
+    st.integers(1, 64).map(float), CHANNELS, CHANNELS, st.integers(1, 64).map(float), SIDES, st.booleans(),
+    st.sampled_from([1.0, 4.0]),
+)  # fmt: skip
+def test_a_convolution_alone_takes_as_long_as_among_many(
+    kind, gpu, is_half, batch, ins, outs, side, window, is_long, stride
+) -> None:
+    shape = Convolution(batch, ins, side, 2 * side, outs, window, 1.0 if is_long else window, side, side, stride)
+    one = plan(gpu, "conv", "float16" if is_half else "float32")
+    figures = read_figures(SHEETS[gpu])
     arrays = GpuFigures(*(np.array([getattr(figures, field.name)] * 2) for field in fields(GpuFigures)))
-    many = plan_products(arrays, plan("t4", "conv").c, np.array([8.1e12] * 2), 4, False)
-    shapes = Convolution(*(np.array([getattr(shape, field.name)] * 2) for field in fields(Convolution)))
-    assert time_convolution(many, shapes, kind, False).seconds == pytest.approx([one, one])
+    many = plan_products(arrays, one.c, np.array([one.peak] * 2), one.width, is_half)
+    seconds = time_convolution(one, shape, kind, is_half).seconds
+    shapes = Convolution(*(np.array([size] * 2) for size in shape))
+    assert time_convolution(many, shapes, kind, is_half).seconds == pytest.approx([seconds, seconds])
 
 
 @pytest.mark.parametrize("kind", ["forward", "input", "filter"])
@@ -84,7 +97,7 @@ def test_a_small_convolution_takes_its_helpers_and_on_tensor_cores_little(kind) 
 
 def test_tensor_cores_take_channels_by_eights() -> None:
     half = plan("v100", "conv", "float16")
-    shapes = [replace(VGG, in_channels=channels) for channels in (1.0, 8.0, 16.0)]
+    shapes = [VGG._replace(in_channels=channels) for channels in (1.0, 8.0, 16.0)]
     one, eight, sixteen = (time_convolution(half, shape, "forward", True).seconds for shape in shapes)
     assert one == eight < sixteen
 

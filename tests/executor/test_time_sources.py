@@ -1,7 +1,6 @@
 """Where the times of a path come from, and what the text and the JSON say of it."""
 
 import re
-from dataclasses import replace
 from math import hypot
 from unittest.mock import ANY
 
@@ -127,7 +126,7 @@ class _Bound(Costs):
 
     def kernel(self, call: OpCall) -> KernelCost:
         cost = super().kernel(call)
-        return replace(cost, bound="memory", share=0.714) if cost.device_s else cost
+        return cost._replace(bound="memory", share=0.714) if cost.device_s else cost
 
 
 def test_what_bounds_a_kernel_is_in_each_output() -> None:
