@@ -7,6 +7,7 @@ it can only be observed in a run.
 from __future__ import annotations
 
 import sys
+from bisect import bisect_right
 from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import replace
 from graphlib import CycleError, TopologicalSorter
@@ -50,19 +51,21 @@ def with_observed_order(
 
     Of the source's, one goes to the sink (`Graph::Graph` of tensorflow/core/graph/graph.cc), which is no node here.
 
-    `order` names the nodes by start. Each run of a node bears out the order of the ends that followed at once.
-    `stays` returns whether a node is cheap: cheap ends start in the order of the edges, expensive ones in the
-    reverse order but for the last one, which may start first. Ends that did not run keep their place at the end.
+    `order` names the nodes by start. Each run of a node bears out the order of the ends that it made ready: those that
+    had no other input left to wait for. `stays` returns whether a node is cheap: cheap ends start in the order of the
+    edges, expensive ones in the reverse order but for the last one, which may start first. Ends that did not run keep
+    their place at the end.
     """
     places: dict[str, list[int]] = {}
     for place, name in enumerate(order):
         places.setdefault(name, []).append(place)
     names = [node.name for node in graph.nodes]
+    inputs = [{names[edge.src] for edge in into} for into in graph.ins]
 
     def observed(edges: tuple[PartEdge, ...]) -> tuple[PartEdge, ...]:
         if not edges or len(edges) + (graph.nodes[edges[0].src].role == "source") <= INLINE_EDGES:
             return edges
-        rank = _rank_ends(places, names[edges[0].src], [names[edge.dst] for edge in edges])
+        rank = _rank_ends(places, names[edges[0].src], {names[edge.dst]: inputs[edge.dst] for edge in edges})
         cheap = sorted((edge for edge in edges if stays(edge.dst)), key=lambda edge: rank[names[edge.dst]])
         others = [edge for edge in edges if not stays(edge.dst)]
         expensive = sorted(others, key=lambda edge: rank[names[edge.dst]], reverse=True)
@@ -71,14 +74,23 @@ def with_observed_order(
     return replace(graph, outs=tuple(observed(edges) for edges in graph.outs))
 
 
-def _rank_ends(places: Mapping[str, list[int]], node: str, ends: Sequence[str]) -> dict[str, int]:
-    """Rank the ends of a node so that each of its runs is borne out; ends that followed in none come last."""
+def _rank_ends(places: Mapping[str, list[int]], node: str, ends: Mapping[str, Collection[str]]) -> dict[str, int]:
+    """Rank the ends of a node so that each of its runs is borne out; ends that it never made ready come last.
+
+    `ends` maps each of them to the names of all its inputs.
+    """
     before: dict[str, set[str]] = {}
-    for place in places.get(node, ()):
-        after = {end: next((p for p in places.get(end, ()) if p > place), -1) for end in ends}
-        # What starts later than all ends could have done was made ready by something else.
-        near = sorted((start, end) for end, start in after.items() if 0 <= start - place <= len(ends))
-        for (_, first), (_, second) in pairwise(near):
+    runs = places.get(node, [])
+    for number, place in enumerate(runs):
+        starts = {end: _find_start(places.get(end, []), runs, number) for end in ends}
+        made_ready = sorted(
+            (start, end)
+            for end, start in starts.items()
+            # What starts later than all ends could have done was made ready by something else.
+            if place < start <= place + len(ends)
+            and not any(_ran_between(places.get(name, []), place, start) for name in ends[end])
+        )
+        for (_, first), (_, second) in pairwise(made_ready):
             before.setdefault(second, set()).add(first)
             before.setdefault(first, set())
     try:
@@ -87,3 +99,21 @@ def _rank_ends(places: Mapping[str, list[int]], node: str, ends: Sequence[str]) 
         found = []
     found += sorted(set(ends) - set(found), key=lambda end: (places.get(end, [sys.maxsize])[0], end))
     return {end: rank for rank, end in enumerate(found)}
+
+
+def _find_start(of_end: Sequence[int], of_node: Sequence[int], number: int) -> int:
+    """Return the place of the run of an end that goes with a run of a node, -1 for none.
+
+    Where both ran equally often, as in all iterations of a loop, these are the runs of the same number: an end may
+    start just after a node that has gone on to the next iteration.
+    """
+    if len(of_end) == len(of_node):
+        return of_end[number]
+    later = bisect_right(of_end, of_node[number])
+    return of_end[later] if later < len(of_end) else -1
+
+
+def _ran_between(places: Sequence[int], begin: int, end: int) -> bool:
+    """Return whether a node ran after one place and before another one."""
+    later = bisect_right(places, begin)
+    return later < len(places) and places[later] < end

@@ -56,6 +56,26 @@ def test_one_edge_of_the_source_goes_to_the_sink() -> None:
         assert followers(observed, graph.nodes[source].name) == [f"n{i}" for i in expected]
 
 
+def test_what_another_input_made_ready_says_nothing_about_the_order_of_the_edges() -> None:
+    lines = ["x = Placeholder() @c {dtype=float}", "y = Placeholder() @c {dtype=float}"]
+    lines += [*(f"n{i} = Neg(x) @c" for i in range(8)), "late = Add(x, y) @c"]
+    runs = [
+        ["x", "n1", "n0", "n3", "y", "late"],  # y comes last here, and makes `late` ready
+        ["y", "x", "n0", "late", "n3"],
+        ["y", "x", "n1", "late", "n2", "n3", "n4", "n5", "n6", "n7"],
+    ]
+    observed = with_observed_order(parts("\n".join(lines)), [name for run in runs for name in run], lambda node: True)
+    assert followers(observed, "x") == ["n1", "n0", "late", "n2", "n3", "n4", "n5", "n6", "n7"]
+
+
+def test_an_end_of_the_iteration_before_is_not_taken_for_one_of_this_iteration() -> None:
+    lines = ["x = Placeholder() @c {dtype=float}", *(f"n{i} = Neg(x) @c" for i in range(9))]
+    ends = [f"n{i}" for i in range(9)]
+    order = ["x", *ends[:8], "x", "n8", *ends]  # the first n8 goes with the first x
+    observed = with_observed_order(parts("\n".join(lines)), order, lambda node: True)
+    assert followers(observed, "x") == ends
+
+
 def test_expensive_ends_run_in_the_reverse_order_of_their_edges() -> None:
     lines = ["x = Placeholder() @c {dtype=float}", *(f"n{i} = Neg(x) @c" for i in range(9))]
     order = ["x", *(f"n{i}" for i in reversed(range(9)))]
