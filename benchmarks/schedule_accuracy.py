@@ -1,4 +1,4 @@
-"""Compare simulated with real steps of twenty programs, on this computer's CPU.
+"""Compare simulated with real steps of thirty programs, on this computer's CPU.
 
 Run: python benchmarks/schedule_accuracy.py [--steps N] [--processes N] [PROGRAM ...]. Each step that TensorFlow traces
 is simulated with the node times of that step; the executor's fixed times are measured beside, on graphs of their own.
@@ -22,6 +22,10 @@ _FILES = {
     "accuracy_models_unseen.py": (
         *("attention", "adam", "nested", "gru", "separable", "embedding", "beam", "stencil", "solving", "spectrum"),
         *("text", "mapped", "branching", "mixture", "sorting"),
+    ),
+    "accuracy_models_fresh.py": (
+        *("kalman", "ranking", "clustering", "residual", "decoding", "augmenting", "ragged", "conjugate", "penalty"),
+        "pricing",
     ),
 }
 PROGRAMS = {name: Path(__file__).with_name(file) for file, names in _FILES.items() for name in names}
