@@ -58,8 +58,8 @@ def _parse_bandwidth(path: Path, name: str, value: Any) -> int:
     amount = float(found[1]) * _UNITS.get(found[2], 0.0) if found is not None else 0.0
     if not 1 <= amount <= _MOST:
         raise DeviceSpecError(
-            f"{path}: the bandwidth {value!r} of the shared link {name!r} is none; "
-            'write one like "16 GB/s" or "25 Gbit/s"'
+            f"{path}: cannot read the bandwidth {value!r} of the shared link {name!r}; "
+            'write bytes as in "16 GB/s", or bits as in "25 Gbit/s"'
         )
     return round(amount)
 
