@@ -207,7 +207,7 @@ def test_the_links_of_a_cluster_are_those_of_its_tasks(tmp_path):
         ("[[gpu]]\n[[shared_link]]\nname = 'a'\ngpus = [0, 0]", "'a' lists 0 twice"),
         ("[[gpu]]\n" + 2 * "[[shared_link]]\nname = 'a'\ngpus = [0]\n", "two shared links have the name 'a'"),
         ("[[gpu]]\n[[shared_link]]\nname = 'a'\nbandwidth = '16'\ngpus = [0]", "bandwidth '16' of the shared link 'a'"),
-        ("[[gpu]]\n[[shared_link]]\nname = 'a'\nbandwidth = '1 Gb/s'\ngpus = [0]", 'write bytes as in "16 GB/s", or bits'),
+        ("[[gpu]]\n[[shared_link]]\nname = 'a'\nbandwidth = '1 Gb/s'\ngpus = [0]", '"16 GB/s", or bits as in'),
         ("[[gpu]]\n[[shared_link]]\nname = 'a'\nbandwidth = '0 GB/s'\ngpus = [0]", "'0 GB/s' of the shared link"),
         ("[[gpu]]\n[[shared_link]]\nname = 'a'\nbandwidth = 16\ngpus = [0]", "bandwidth 16 of the shared link"),
         ("[[gpu]]\n[[shared_link]]\nname = 'a'\ntask = 'worker:0'\ngpus = [0]", "the file describes no cluster"),
