@@ -69,23 +69,23 @@ def time_convolution(plan: ProductPlan, conv: Convolution, kind: Pass, on_tensor
     """Return the time of a convolution or one of its gradients; the constants of the plan hold those of "conv", too."""
     if on_tensor_cores:
         conv = _fill_channels(conv)
-    gpu, c = plan.gpu, plan.c
-    moved = plan.width * (conv.image + conv.weights + conv.made)
+    gpu, c, made, weights = plan.gpu, plan.c, conv.made, conv.weights
+    moved = plan.width * (conv.image + weights + made)
     least = min if isinstance(moved, float) else smaller
     seconds: Numbers = _NEVER
     for algorithm in _ALGORITHMS[kind, on_tensor_cores]:
         seconds = least(seconds, algorithm(plan, conv, moved, seconds))
-    flops = 2 * conv.made * conv.in_channels * conv.taps
+    flops = 2 * conv.out_h * conv.out_w * conv.batch * weights
     helpers = c["floor_s"]
     if not on_tensor_cores:
-        helpers = c[f"{kind}_helper_s"] + c["filters"] * plan.width * conv.weights / plan.bandwidth
+        helpers = c[f"{kind}_helper_s"] + c["filters"] * plan.width * weights / plan.bandwidth
     seconds = seconds + helpers
     return KernelTime(seconds, flops / plan.peak, moved / gpu.bandwidth, c["floor_s"])
 
 
 def _fill_channels(conv: Convolution) -> Convolution:
-    ins, outs = (-(-channels // _EIGHT) * _EIGHT for channels in (conv.in_channels, conv.out_channels))
-    return conv._replace(in_channels=ins, out_channels=outs)
+    batch, ins, height, width, outs, *rest = conv
+    return Convolution(batch, -(-ins // _EIGHT) * _EIGHT, height, width, -(-outs // _EIGHT) * _EIGHT, *rest)
 
 
 # An algorithm returns seconds; for a single shape it may return more than it takes where that is longer than `most_s`,

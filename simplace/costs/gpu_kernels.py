@@ -169,6 +169,8 @@ def time_product_alone(
     One that takes longer than `most_s` may be infinite: then nobody wants to know how long it takes.
     """
     power, is_one = plan.overlap, isinstance(plan.gpu.sms, float)
+    if is_one and max(b * m * n * k * plan.least_s, traffic / plan.bandwidth) >= most_s:
+        return inf
     cost = _find_least_cost(plan, b, m, n, k, most_s) if is_one else _find_least_costs(plan, b, m, n, k)
     moved_s = (cost + (traffic / plan.bandwidth) ** power) ** (1 / power)
     if isinstance(along_k, float) and not along_k:
@@ -184,10 +186,9 @@ def _find_least_cost(plan: ProductPlan, b: float, m: float, n: float, k: float, 
     The formula of `_time_tiling`, for one product: a tiling is left as soon as it can't be the fastest any more, or
     below `most_s`; infinite where none is.
     """
-    if b * m * n * k * plan.least_s >= most_s:
-        return inf
     sms, power, quantum, extra_k, is_single = plan.gpu.sms, plan.overlap, plan.quantum, plan.extra_k, b <= 1
-    m_tiles, n_tiles = ({side: -(-length // side) for side in plan.sides} for length in (m, n))
+    m_tiles = {side: -(-m // side) for side in plan.sides}
+    n_tiles = {side: -(-n // side) for side in plan.sides}
     may_split, sums_s = k // _LEAST_K - 1 if is_single else 0, _time_sums(plan, b, m, n)
     best = inf
     for tile_m, tile_n, step_s, cache_s, is_batched in plan.tiles:
@@ -195,7 +196,7 @@ def _find_least_cost(plan: ProductPlan, b: float, m: float, n: float, k: float, 
         if tiles * k * step_s >= most_s or not (is_batched or is_single):
             continue
         more = min(1 // tiles, may_split) if tiles <= 1 else 0  # blocks that fill the SMs once
-        for split in (1, 1 + more) if more > 0 else (1,):
+        for split in (1 + more, 1) if more > 0 else (1,):
             blocks, split_k = tiles * split, k / split + extra_k
             full = blocks if blocks > 1 else 1.0
             if full * split_k * step_s >= most_s:

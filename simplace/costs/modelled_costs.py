@@ -198,8 +198,9 @@ class ModelledCosts:
         Grappler's layout optimizer makes it NCHW (grappler/optimizers/generic_layout_optimizer.cc), and for gradients
         cuDNN has only kernels for NHWC there.
         """
-        images = sorted(tensor.size for tensor in (*call.inputs, *call.outputs) if len(tensor.shape) == 4)[1:]
-        turned = time_traffic(self.figures, self.constants.groups["traffic"], 2 * sum(images) / _LAYOUT_SHARE)
+        sizes = [tensor.size for tensor in (*call.inputs, *call.outputs) if len(tensor.shape) == 4]
+        images = sum(sizes) - min(sizes)  # the filter is the smallest
+        turned = time_traffic(self.figures, self.constants.groups["traffic"], 2 * images / _LAYOUT_SHARE)
         return time._replace(seconds=time.seconds + turned.seconds + turned.floor, floor=time.floor + 2 * turned.floor)
 
     def _estimate_product(self, product: Product, dtype: str, moved: int) -> tuple[KernelTime, str]:
