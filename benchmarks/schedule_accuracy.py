@@ -2,9 +2,10 @@
 
 Run: python benchmarks/schedule_accuracy.py [--steps N] [--processes N] [PROGRAM ...]. Each step that TensorFlow traces
 is simulated with the node times of that step; the executor's fixed times are measured beside, on graphs of their own.
-Steps in which threads had to wait for a core, or the computer was or became slower or faster, are left out where there
+Steps in which threads had to wait for a core, or the computer was slower than at other times, are left out where there
 are enough others, so a quiet computer is worth much. Where in memory the data of a graph lie differs from process to
-process, and with it the time between small nodes: a ratio is the median of all processes' ratios.
+process, and with it the time between small nodes: a ratio is the median of all processes' ratios. The quartiles are
+those of a process's steps, the lowest and the highest of all processes.
 """
 
 from __future__ import annotations
@@ -38,7 +39,7 @@ def main() -> None:
     parser.add_argument("--steps", type=int, default=40, help="steps to trace (default: %(default)s)")
     parser.add_argument("--processes", type=int, default=3, help="runs of each program (default: %(default)s)")
     options = parser.parse_args()
-    print("| program | inter-op | measured ms | simulated ms | ratio | of processes | steps | same order | disturbed |")
+    print("| program | inter-op | measured ms | simulated ms | ratio | quartiles | steps | same order | disturbed |")
     print("|---|---|---|---|---|---|---|---|---|")
     fixed, ratios = [], []
     chosen = MeasureOptions([(1, 1), (2, 1)], warm_up=120, steps=options.steps, probes=True, timeout=900)
@@ -63,7 +64,8 @@ def _describe_runs(runs: Sequence[StepAgreement]) -> str:
     same, held = (sum(count) for count in zip(*((one.same_order, one.held) for one in runs), strict=True))
     return (
         f"{runs[0].inter_op} | {measured:.2f} | {simulated:.2f} | {median(ratios):.3f} "
-        f"| {min(ratios):.3f} to {max(ratios):.3f} | {sum(one.steps for one in runs)} | {same}/{held} "
+        f"| {min(one.low for one in runs):.3f} to {max(one.high for one in runs):.3f} "
+        f"| {sum(one.steps for one in runs)} | {same}/{held} "
         f"| {max(one.disturbed for one in runs):.0%}"
     )
 
