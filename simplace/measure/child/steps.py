@@ -181,7 +181,7 @@ def _add_paces(steps: list[dict[str, Any]]) -> None:
 
 def _measure_pace(events: list[list[Any]]) -> float:
     """Return the median time between two nodes, 1 ns at least: the clock may tell less than that apart."""
-    return max(1.0, median(after[3] - before[4] for before, after in pairwise(events)))
+    return max(1.0, float(median(after[3] - before[4] for before, after in pairwise(events))))
 
 
 def _make_config(setting: tuple[int, int], cpus: int) -> Any:
