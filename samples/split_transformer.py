@@ -70,4 +70,4 @@ def train_step(words, following):
 
 
 text = tf.random.uniform([BATCH, LENGTH + 1], maxval=WORDS, dtype=tf.int32)
-print(float(train_step(text[:, :-1], text[:, 1:])))
+print(f"loss: {float(train_step(text[:, :-1], text[:, 1:])):.3f}")

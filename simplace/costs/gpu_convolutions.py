@@ -23,7 +23,15 @@ from collections.abc import Callable, Mapping, Sequence
 from functools import partial
 from typing import Literal, NamedTuple
 
-from simplace.costs.gpu_kernels import KernelTime, Numbers, ProductPlan, smaller, time_product_alone, time_traffic
+from simplace.costs.gpu_kernels import (
+    KernelTime,
+    Numbers,
+    ProductPlan,
+    Sizes,
+    smaller,
+    time_product_alone,
+    time_traffic,
+)
 
 Pass = Literal["forward", "input", "filter"]  # the convolution, and the gradients of its input and of its filter
 _NEVER = 1e9  # seconds: of an algorithm that does not do a shape
@@ -92,41 +100,39 @@ def _fill_channels(conv: Convolution) -> Convolution:
 # but not less than `most_s`.
 
 
-def _time_part(
-    plan: ProductPlan, share: float, b: Numbers, m: Numbers, n: Numbers, k: Numbers, moved: Numbers, most_s: Numbers
-) -> Numbers:
+def _time_part(plan: ProductPlan, share: float, sizes: Sizes, moved: Numbers, most_s: Numbers) -> Numbers:
     """Return the seconds of products that reach a share of what cuBLAS reaches."""
     floor_s = plan.c["floor_s"]
-    return time_product_alone(plan, b, m, n, k, 0.0, moved, (most_s - floor_s) * share) / share + floor_s
+    return time_product_alone(plan, sizes, 0.0, moved, (most_s - floor_s) * share) / share + floor_s
 
 
 def _time_forward(plan: ProductPlan, conv: Convolution, moved: Numbers, most_s: Numbers) -> Numbers:
     positions = conv.batch * conv.out_h * conv.out_w
     k = conv.in_channels * conv.taps
-    return _time_part(plan, plan.c["forward"], _one_of(positions), positions, conv.out_channels, k, moved, most_s)
+    return _time_part(plan, plan.c["forward"], (_one_of(positions), positions, conv.out_channels, k), moved, most_s)
 
 
 def _time_gathered_input(plan: ProductPlan, conv: Convolution, moved: Numbers, most_s: Numbers) -> Numbers:
     positions, k = conv.batch * conv.height * conv.width, conv.out_channels * conv.taps
-    return _time_part(plan, plan.c["input"], _one_of(positions), positions, conv.in_channels, k, moved, most_s)
+    return _time_part(plan, plan.c["input"], (_one_of(positions), positions, conv.in_channels, k), moved, most_s)
 
 
 def _time_added_input(plan: ProductPlan, conv: Convolution, moved: Numbers, most_s: Numbers) -> Numbers:
     c, outs, patches = plan.c, conv.batch * conv.out_h * conv.out_w, conv.in_channels * conv.taps
     added = time_traffic(plan.gpu, c, plan.width * (2 * outs * patches / c["scatter"] + conv.image)).seconds
     left_s = most_s - added
-    return added + _time_part(plan, c["input"], _one_of(outs), outs, patches, conv.out_channels, moved, left_s)
+    return added + _time_part(plan, c["input"], (_one_of(outs), outs, patches, conv.out_channels), moved, left_s)
 
 
 def _time_parts_of_input(plan: ProductPlan, conv: Convolution, moved: Numbers, most_s: Numbers) -> Numbers:
     """Return the seconds of one product a remainder of the stride: together as many multiplications as forward."""
     outs, k = conv.batch * conv.out_h * conv.out_w, conv.out_channels * conv.taps
-    return _time_part(plan, plan.c["input"], _one_of(outs), outs, conv.in_channels, k, moved, most_s)
+    return _time_part(plan, plan.c["input"], (_one_of(outs), outs, conv.in_channels, k), moved, most_s)
 
 
 def _time_filter(plan: ProductPlan, conv: Convolution, moved: Numbers, most_s: Numbers) -> Numbers:
     positions, m = conv.batch * conv.out_h * conv.out_w, conv.in_channels * conv.taps
-    return _time_part(plan, plan.c["filter"], _one_of(positions), m, conv.out_channels, positions, moved, most_s)
+    return _time_part(plan, plan.c["filter"], (_one_of(positions), m, conv.out_channels, positions), moved, most_s)
 
 
 def _time_fused_winograd(
@@ -139,7 +145,7 @@ def _time_fused_winograd(
     high, wide, read, wrote = _turn(conv, of_input)
     small = conv.batch * -(-high // 2) * -(-wide // 2)
     share, many = plan.c["winograd"], 16 * _one_of(small)
-    return barred + _time_part(plan, share, many, small, wrote, read, moved, most_s)
+    return barred + _time_part(plan, share, (many, small, wrote, read), moved, most_s)
 
 
 def _time_apart_winograd(
@@ -157,7 +163,7 @@ def _time_apart_winograd(
     values = plan.width * many * (tiles * (read + wrote) + read * wrote)  # from one transform, or for the other
     transforms = time_traffic(gpu, c, (values + moved) / c["transform"]).seconds + 2 * c["floor_s"]
     m, n, k = (read, wrote, tiles) if of_filter else (tiles, wrote, read)
-    return barred + transforms + _time_part(plan, c["winograd_apart"], many, m, n, k, values, most_s - transforms)
+    return barred + transforms + _time_part(plan, c["winograd_apart"], (many, m, n, k), values, most_s - transforms)
 
 
 def _turn(conv: Convolution, of_input: bool) -> tuple[Numbers, Numbers, Numbers, Numbers]:

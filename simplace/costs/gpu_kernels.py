@@ -24,6 +24,7 @@ from typing import Any, NamedTuple
 from simplace.costs.gpu_sheet import GpuSheet
 
 Numbers = Any  # a float, or a numpy array of them while constants are fitted
+Sizes = tuple[Numbers, Numbers, Numbers, Numbers]  # of products: how many, their rows, columns, and terms of a sum
 Constants = Mapping[str, float]
 
 # FLOP/s a watt of a process in units of TSMC's N7. TSMC gives N5 70 % of N7's power at the same speed (VLSI 2020), and
@@ -156,19 +157,19 @@ def time_product(
     """
     floor_s = plan.c["floor_s"]
     traffic = plan.width * b * (m * k + k * n + m * n) if moved is None else moved
-    seconds = time_product_alone(plan, b, m, n, k, along_k, traffic) + floor_s
+    seconds = time_product_alone(plan, (b, m, n, k), along_k, traffic) + floor_s
     return KernelTime(seconds, 2 * b * m * n * k / plan.peak, traffic / plan.gpu.bandwidth, floor_s)
 
 
 def time_product_alone(
-    plan: ProductPlan, b: Numbers, m: Numbers, n: Numbers, k: Numbers, along_k: Numbers, traffic: Numbers,
-    most_s: float = inf,
-) -> Numbers:  # fmt: skip
-    """Return the seconds of b products without the start of their kernel; `traffic` are the bytes through DRAM.
+    plan: ProductPlan, sizes: Sizes, along_k: Numbers, traffic: Numbers, most_s: float = inf
+) -> Numbers:
+    """Return the seconds of products without the start of their kernel; `traffic` are the bytes through DRAM.
 
-    One that takes longer than `most_s` may be infinite: then nobody wants to know how long it takes.
+    `sizes` are b, m, n and k: so many products of m x k by k x n. One that takes longer than `most_s` may be infinite:
+    then nobody wants to know how long it takes.
     """
-    power, is_one = plan.overlap, isinstance(plan.gpu.sms, float)
+    (b, m, n, k), power, is_one = sizes, plan.overlap, isinstance(plan.gpu.sms, float)
     if is_one and max(b * m * n * k * plan.least_s, traffic / plan.bandwidth) >= most_s:
         return inf
     cost = _find_least_cost(plan, b, m, n, k, most_s) if is_one else _find_least_costs(plan, b, m, n, k)

@@ -107,9 +107,10 @@ def test_a_product_alone_takes_as_long_as_among_many(
 
 def test_a_product_that_takes_longer_than_wanted_is_not_searched_for() -> None:
     plan = plan_products(TEN, PLAIN, 1e10, 4, False)
-    took = time_product_alone(plan, 1.0, 1280.0, 1280.0, 100.0, 0.0, 0.0)
-    assert time_product_alone(plan, 1.0, 1280.0, 1280.0, 100.0, 0.0, 0.0, 1.01 * took) == took
-    assert time_product_alone(plan, 1.0, 1280.0, 1280.0, 100.0, 0.0, 0.0, 0.99 * took) == inf
+    sizes = 1.0, 1280.0, 1280.0, 100.0
+    took = time_product_alone(plan, sizes, 0.0, 0.0)
+    assert time_product_alone(plan, sizes, 0.0, 0.0, 1.01 * took) == took
+    assert time_product_alone(plan, sizes, 0.0, 0.0, 0.99 * took) == inf
 
 
 @given(GPUS, SIZES, SIZES, SIZES, st.sampled_from(["float32", "float16"]))
