@@ -35,19 +35,16 @@ def find_convolution(call: OpCall) -> tuple[Convolution, Pass] | None:
     strides = call.attrs.get("strides", (1, 1, 1, 1))
     if not len(image) == len(window) == len(made) == 4 or not isinstance(strides, tuple):
         return None
-    (height, width), channels = _read_image(call, image)
-    (out_h, out_w), outs = _read_image(call, made)
-    if channels != window[2] or outs != window[3] or min(*image, *window, *made) < 1:
-        return None
-    sizes = (image[0], channels, height, width, outs, window[0], window[1], out_h, out_w, prod(strides))
-    return Convolution(*map(float, sizes)), kind
-
-
-def _read_image(call: OpCall, shape: tuple[int, ...]) -> tuple[tuple[int, int], int]:
-    """Return the sides and the channels of an image."""
     if call.attrs.get("data_format", b"NHWC") == b"NCHW":
-        return (shape[2], shape[3]), shape[1]
-    return (shape[1], shape[2]), shape[3]
+        batch, channels, height, width = image
+        _, outs, out_h, out_w = made
+    else:
+        batch, height, width, channels = image
+        _, out_h, out_w, outs = made
+    if channels != window[2] or outs != window[3] or 0 in image or 0 in window or 0 in made:
+        return None
+    sizes = (batch, channels, height, width, outs, window[0], window[1], out_h, out_w, prod(strides))
+    return Convolution(*map(float, sizes)), kind
 
 
 def find_recurrent_layers(call: OpCall) -> RecurrentLayers | None:
