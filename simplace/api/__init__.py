@@ -290,9 +290,8 @@ class Placements(Result):
             chosen = {"warm": False, "steps": 2, **options}
         elif options.get("batch"):  # what is folded depends on the batch
             chosen = {"optimizes": False, **options}
+        chosen = _choose_fraction(self, chosen)
         fraction = None if "gpu_memory_fraction" in options else find_memory_fraction(self.python)
-        if fraction and fraction.is_usual:
-            chosen["gpu_memory_fraction"] = fraction.value
         chosen["limits"] = {**host_memory.find_limits(placed, os.environ), **options.get("limits", {})}
         schedule = Schedule.of(placed.placement, StepOptions(**chosen))
         found = host_memory.describe_before(schedule, before)

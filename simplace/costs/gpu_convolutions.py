@@ -109,73 +109,66 @@ def _time_part(plan: ProductPlan, share: float, sizes: Sizes, moved: Numbers, mo
 def _time_forward(plan: ProductPlan, conv: Convolution, moved: Numbers, most_s: Numbers) -> Numbers:
     positions = conv.batch * conv.out_h * conv.out_w
     k = conv.in_channels * conv.taps
-    return _time_part(plan, plan.c["forward"], (_one_of(positions), positions, conv.out_channels, k), moved, most_s)
+    return _time_part(plan, plan.c["forward"], (1.0, positions, conv.out_channels, k), moved, most_s)
 
 
 def _time_gathered_input(plan: ProductPlan, conv: Convolution, moved: Numbers, most_s: Numbers) -> Numbers:
     positions, k = conv.batch * conv.height * conv.width, conv.out_channels * conv.taps
-    return _time_part(plan, plan.c["input"], (_one_of(positions), positions, conv.in_channels, k), moved, most_s)
+    return _time_part(plan, plan.c["input"], (1.0, positions, conv.in_channels, k), moved, most_s)
 
 
 def _time_added_input(plan: ProductPlan, conv: Convolution, moved: Numbers, most_s: Numbers) -> Numbers:
     c, outs, patches = plan.c, conv.batch * conv.out_h * conv.out_w, conv.in_channels * conv.taps
     added = time_traffic(plan.gpu, c, plan.width * (2 * outs * patches / c["scatter"] + conv.image)).seconds
     left_s = most_s - added
-    return added + _time_part(plan, c["input"], (_one_of(outs), outs, patches, conv.out_channels), moved, left_s)
+    return added + _time_part(plan, c["input"], (1.0, outs, patches, conv.out_channels), moved, left_s)
 
 
 def _time_parts_of_input(plan: ProductPlan, conv: Convolution, moved: Numbers, most_s: Numbers) -> Numbers:
     """Return the seconds of one product a remainder of the stride: together as many multiplications as forward."""
     outs, k = conv.batch * conv.out_h * conv.out_w, conv.out_channels * conv.taps
-    return _time_part(plan, plan.c["input"], (_one_of(outs), outs, conv.in_channels, k), moved, most_s)
+    return _time_part(plan, plan.c["input"], (1.0, outs, conv.in_channels, k), moved, most_s)
 
 
 def _time_filter(plan: ProductPlan, conv: Convolution, moved: Numbers, most_s: Numbers) -> Numbers:
     positions, m = conv.batch * conv.out_h * conv.out_w, conv.in_channels * conv.taps
-    return _time_part(plan, plan.c["filter"], (_one_of(positions), m, conv.out_channels, positions), moved, most_s)
+    return _time_part(plan, plan.c["filter"], (1.0, m, conv.out_channels, positions), moved, most_s)
 
 
 def _time_fused_winograd(
-    plan: ProductPlan, conv: Convolution, moved: Numbers, most_s: Numbers, *, of_input: bool = False
+    plan: ProductPlan, conv: Convolution, moved: Numbers, most_s: Numbers, *, kind: Pass = "forward"
 ) -> Numbers:
     """Return the seconds of F(2 x 2, 3 x 3) in one kernel; very many for other windows and strides."""
     barred = _NEVER * (1 - (conv.kernel_w == conv.kernel_h) * (conv.kernel_h == 3) * (conv.stride == 1))
     if isinstance(barred, float) and barred:
         return barred
-    high, wide, read, wrote = _turn(conv, of_input)
+    high, wide, read, wrote = _find_sides(conv, kind)
     small = conv.batch * -(-high // 2) * -(-wide // 2)
-    share, many = plan.c["winograd"], 16 * _one_of(small)
-    return barred + _time_part(plan, share, (many, small, wrote, read), moved, most_s)
+    return barred + _time_part(plan, plan.c["winograd"], (16.0, small, wrote, read), moved, most_s)
 
 
 def _time_apart_winograd(
-    plan: ProductPlan, conv: Convolution, moved: Numbers, most_s: Numbers, *, of_input: bool = False,
-    of_filter: bool = False,
-) -> Numbers:  # fmt: skip
+    plan: ProductPlan, conv: Convolution, moved: Numbers, most_s: Numbers, *, kind: Pass = "forward"
+) -> Numbers:
     """Return the seconds between transforms through memory; very many for other windows than 3 x 3 and 5 x 5."""
     c, gpu, side = plan.c, plan.gpu, conv.kernel_h
     barred = _NEVER * (1 - (conv.kernel_w == side) * ((side == 3) * 1 + (side == 5)) * (conv.stride == 1))
     if isinstance(barred, float) and barred:
         return barred
-    high, wide, read, wrote = _turn(conv, of_input)
+    high, wide, read, wrote = _find_sides(conv, kind)
     tiles = conv.batch * -(-high // 4) * -(-wide // 4)
     many = (side + 3.0) ** 2
     values = plan.width * many * (tiles * (read + wrote) + read * wrote)  # from one transform, or for the other
     transforms = time_traffic(gpu, c, (values + moved) / c["transform"]).seconds + 2 * c["floor_s"]
-    m, n, k = (read, wrote, tiles) if of_filter else (tiles, wrote, read)
+    m, n, k = (read, wrote, tiles) if kind == "filter" else (tiles, wrote, read)
     return barred + transforms + _time_part(plan, c["winograd_apart"], (many, m, n, k), values, most_s - transforms)
 
 
-def _turn(conv: Convolution, of_input: bool) -> tuple[Numbers, Numbers, Numbers, Numbers]:
+def _find_sides(conv: Convolution, kind: Pass) -> tuple[Numbers, Numbers, Numbers, Numbers]:
     """Return the sides of what a pass makes, the channels that it reads, and those that it writes."""
-    if of_input:
+    if kind == "input":
         return conv.height, conv.width, conv.out_channels, conv.in_channels
     return conv.out_h, conv.out_w, conv.in_channels, conv.out_channels
-
-
-def _one_of(numbers: Numbers) -> Numbers:
-    """Return 1.0, or an array of it, as long as another one."""
-    return numbers * 0.0 + 1
 
 
 # The fastest of these counts. Those come first that are often the fastest: then the others need no search for a tiling.
@@ -185,8 +178,8 @@ _ALGORITHMS: Mapping[tuple[Pass, bool], Sequence[Callable[[ProductPlan, Convolut
     ("filter", True): (_time_filter,),
     ("forward", False): (_time_fused_winograd, _time_apart_winograd, _time_forward),
     ("input", False): (
-        partial(_time_fused_winograd, of_input=True), partial(_time_apart_winograd, of_input=True),
+        partial(_time_fused_winograd, kind="input"), partial(_time_apart_winograd, kind="input"),
         _time_gathered_input, _time_added_input,
     ),
-    ("filter", False): (partial(_time_apart_winograd, of_filter=True), _time_filter),
+    ("filter", False): (partial(_time_apart_winograd, kind="filter"), _time_filter),
 }  # fmt: skip

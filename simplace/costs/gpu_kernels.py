@@ -18,6 +18,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
+from functools import reduce
 from math import ceil, inf
 from typing import Any, NamedTuple
 
@@ -137,9 +138,7 @@ def plan_products(gpu: GpuFigures, c: Constants, peak: Numbers, width: int, on_t
         walk_s = 1 / (blend(gpu.is_early, c["pages_early"], c["pages"]) * gpu.clock)
         walk_k = blend(gpu.is_early, c["pages_k_early"], c["pages_k"])
     sides = tuple(sorted({side for tile in tiles for side in tile[:2]}))
-    least_s = tiles[0][2] / (tiles[0][0] * tiles[0][1] * gpu.sms)
-    for tile_m, tile_n, step_s, _, _ in tiles:
-        least_s = smaller(least_s, step_s / (tile_m * tile_n * gpu.sms))
+    least_s = reduce(smaller, (step_s / (tile_m * tile_n * gpu.sms) for tile_m, tile_n, step_s, _, _ in tiles))
     return ProductPlan(
         gpu, c, peak, width, tuple(tiles), sides, least_s, walk_s, walk_k, _reach_bandwidth(gpu, c) * gpu.bandwidth,
         *(c[name] for name in ("overlap", "quantum", "extra_k", "alone", "split_s")),

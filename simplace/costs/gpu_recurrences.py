@@ -57,15 +57,15 @@ class RecurrentLayers:
 def time_recurrence(plan: ProductPlan, layer: Recurrence, kind: RecurrentPass) -> KernelTime:
     """Return the time of a layer without the product of its input; the plan's constants hold those of "rnn", too."""
     c, floor_s = plan.c, plan.c["floor_s"]
-    high, one = layer.gates * layer.hidden, layer.hidden * 0.0 + 1
+    high = layer.gates * layer.hidden
     if kind == "weights":
-        whole = time_product(plan, one, high, layer.hidden, layer.batch * layer.steps)
+        whole = time_product(plan, 1.0, high, layer.hidden, layer.batch * layer.steps)
         added = c["weights_adds"] * high * layer.hidden
         more_s = plan.width * added / plan.bandwidth + c["weights_helper_s"]
         seconds = (whole.seconds - floor_s) / c["weights"] + more_s + floor_s
         return KernelTime(seconds, whole.arithmetic, whole.memory, c["weights_helper_s"] + floor_s)
     rows, deep = (high, layer.hidden) if kind == "forward" else (layer.hidden, high)
-    step = time_product(plan, one, rows, layer.batch, deep)
+    step = time_product(plan, 1.0, rows, layer.batch, deep)
     tiled_s = (step.seconds - floor_s) / blend(plan.gpu.is_early, c["step"], 1.0) + _wait_for_sums(plan, layer, deep)
     more_s = floor_s + blend(plan.gpu.is_modern, c["step_s_modern"], c["step_s"])
     step_s = smaller(tiled_s, _stream_weights(plan, layer, rows * deep)) + more_s

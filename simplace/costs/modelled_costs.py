@@ -199,7 +199,7 @@ class ModelledCosts:
         cuDNN has only kernels for NHWC there.
         """
         sizes = [tensor.size for tensor in (*call.inputs, *call.outputs) if len(tensor.shape) == 4]
-        images = sum(sizes) - min(sizes)  # the filter is the smallest
+        images = sum(sizes) - min(sizes)  # all but the smallest, as a rule the filter
         turned = time_traffic(self.figures, self.constants.groups["traffic"], 2 * images / _LAYOUT_SHARE)
         return time._replace(seconds=time.seconds + turned.seconds + turned.floor, floor=time.floor + 2 * turned.floor)
 

@@ -60,12 +60,12 @@ def with_observed_order(
     for place, name in enumerate(order):
         places.setdefault(name, []).append(place)
     names = [node.name for node in graph.nodes]
-    inputs = [{names[edge.src] for edge in into} for into in graph.ins]
 
     def observed(edges: tuple[PartEdge, ...]) -> tuple[PartEdge, ...]:
         if not edges or len(edges) + (graph.nodes[edges[0].src].role == "source") <= INLINE_EDGES:
             return edges
-        rank = _rank_ends(places, names[edges[0].src], {names[edge.dst]: inputs[edge.dst] for edge in edges})
+        ends = {names[edge.dst]: {names[into.src] for into in graph.ins[edge.dst]} for edge in edges}
+        rank = _rank_ends(places, names[edges[0].src], ends)
         cheap = sorted((edge for edge in edges if stays(edge.dst)), key=lambda edge: rank[names[edge.dst]])
         others = [edge for edge in edges if not stays(edge.dst)]
         expensive = sorted(others, key=lambda edge: rank[names[edge.dst]], reverse=True)
@@ -88,7 +88,7 @@ def _rank_ends(places: Mapping[str, list[int]], node: str, ends: Mapping[str, Co
             for end, start in starts.items()
             # What starts later than all ends could have done was made ready by something else.
             if place < start <= place + len(ends)
-            and not any(_ran_between(places.get(name, []), place, start) for name in ends[end])
+            and all(start <= _find_next(places.get(name, []), place) for name in ends[end])
         )
         for (_, first), (_, second) in pairwise(made_ready):
             before.setdefault(second, set()).add(first)
@@ -102,18 +102,15 @@ def _rank_ends(places: Mapping[str, list[int]], node: str, ends: Mapping[str, Co
 
 
 def _find_start(of_end: Sequence[int], of_node: Sequence[int], number: int) -> int:
-    """Return the place of the run of an end that goes with a run of a node, -1 for none.
+    """Return the place of the run of an end that goes with a run of a node, a very late one where there is none.
 
     Where both ran equally often, as in all iterations of a loop, these are the runs of the same number: an end may
     start just after a node that has gone on to the next iteration.
     """
-    if len(of_end) == len(of_node):
-        return of_end[number]
-    later = bisect_right(of_end, of_node[number])
-    return of_end[later] if later < len(of_end) else -1
+    return of_end[number] if len(of_end) == len(of_node) else _find_next(of_end, of_node[number])
 
 
-def _ran_between(places: Sequence[int], begin: int, end: int) -> bool:
-    """Return whether a node ran after one place and before another one."""
-    later = bisect_right(places, begin)
-    return later < len(places) and places[later] < end
+def _find_next(places: Sequence[int], place: int) -> int:
+    """Return where a node ran next after a place, a very late place where it did not."""
+    later = bisect_right(places, place)
+    return places[later] if later < len(places) else sys.maxsize
