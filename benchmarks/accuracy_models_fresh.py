@@ -1,4 +1,4 @@
-"""Ten programs that the schedule simulation is judged by, written on 27 November 2026 after its last change."""
+"""Ten programs that the schedule simulation is judged by, written on 27 November 2026, before its last change."""
 
 from __future__ import annotations
 

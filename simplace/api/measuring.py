@@ -80,8 +80,8 @@ def measure_costs(
     handed_over = set(_list_inputs(found)) - placed.placement.graph.ids.keys()
     seconds = {name: time for name, time in step.seconds.items() if name not in handed_over}
     costs = RecordedCosts(
-        "a run just now", seconds, rest, 1, True, fixed=fixed_times(found), averages=step.kernels,
-        outcomes=observe_step(found), cpu=found.cpu,
+        "a run just now", seconds, rest, 1, True, fixed=fixed_times(found),
+        averages={name: (time,) for name, time in step.kernels.items()}, outcomes=observe_step(found), cpu=found.cpu,
     )  # fmt: skip
     if placed.clusters:
         _check_compiled(costs, placed)

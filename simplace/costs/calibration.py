@@ -1,8 +1,9 @@
 """Derive the executor's fixed times on this machine from the probes: small graphs that cost nothing else.
 
 Nothing here looks at the graph that is measured. A step is a sum, so means are taken within a step, and the median over
-steps; what takes many times the median is left out of a mean, for there a thread had lost its core. Of single hand-offs
-the lower quartile counts, since what disturbs one only makes it longer.
+steps; what takes many times the median is left out of a mean, for there a thread had lost its core. Hand-offs are taken
+from all steps of a probe at once. What disturbs one makes it longer, but any step has its share of such ones: so the
+mean counts here, too.
 
 A machine is not always equally fast, so times are taken at one pace: of each probe the steps that ran at it count, and
 where these are few, the nearest ones, as they would be at that pace. Fetching a node's data from memory takes equally
@@ -293,10 +294,6 @@ def _average_without_outliers(times: Sequence[float]) -> float:
     return fmean(time for time in times if abs(time) <= most)
 
 
-def _take_lower_quartile(values: Sequence[float]) -> float:
-    return sorted(values)[len(values) // 4]
-
-
 def _measure_product(steps: Steps) -> float:
     products = [run.end - run.start for runs in steps for run in runs if run.name.startswith("product")]
     return median(products)
@@ -315,15 +312,17 @@ def _hand_offs(probes: Sequence[Steps]) -> tuple[float, float, list[tuple[float,
     idle_latency_cost = [found for steps in probes for runs in steps for found in _of_step(runs)]
     spinning = [one for one in idle_latency_cost if one[1] < _SPUN]
     parked = [one for one in idle_latency_cost if one[1] >= _SPUN]
-    quick = _take_lower_quartile([one[2] for one in spinning]) if spinning else 0.0
+    quick = _average_without_outliers([one[2] for one in spinning]) if spinning else 0.0
     spin = _find_threshold([one[0] for one in spinning], [one[0] for one in parked]) if spinning and parked else 0.0
     woken = sorted(one for one in parked if one[0] > spin) or sorted(parked)
     groups = max(1, min(_GROUPS, len(woken) // _IN_GROUP))
     table = []
     for i in range(groups if woken else 0):
         idle, latency, cost = zip(*woken[len(woken) * i // groups : len(woken) * (i + 1) // groups], strict=True)
-        table.append((median(idle), _take_lower_quartile(latency), max(0.0, _take_lower_quartile(cost) - quick)))
-    return spin, _take_lower_quartile([one[1] for one in spinning]) if spinning else 0.0, table
+        table.append(
+            (median(idle), _average_without_outliers(latency), max(0.0, _average_without_outliers(cost) - quick))
+        )
+    return spin, _average_without_outliers([one[1] for one in spinning]) if spinning else 0.0, table
 
 
 def _of_step(runs: Sequence[Run]) -> list[tuple[float, float, float]]:

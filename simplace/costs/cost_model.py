@@ -69,9 +69,9 @@ class KernelCost(NamedTuple):
     `host_s` is time on a thread: a CPU kernel on one thread alone, or the launch of a GPU kernel. `device_s` is time
     on a GPU's compute stream, 0 for kernels that put nothing there. `shards` is how many threads would share the work
     on a CPU; TensorFlow runs GPU kernels whole, the textbook's GPUs are pools that share it too.
-    `is_guess`: only bytes were counted, for lack of a formula. `average_s` is what the executor's moving
-    average of costs has seen of it where that is not `host_s` (None). `runs_s` are the times of the first run of a
-    step, of the second and so on, where each is known: the first iteration of a loop finds cold caches.
+    `is_guess`: only bytes were counted, for lack of a formula. `averages_s` is what the executor's moving average of
+    costs is at the first run of a step, at the second and so on, where that is not `host_s`. `runs_s` are the times of
+    these runs, where each is known: the first iteration of a loop finds cold caches.
     `source` says where the times come from, `error` by how much they are off in the mean (None: see `off`). `bound`
     is what a GPU's kernel spends most of its time on, `share` how much of the data sheet's peak of that it reaches.
     Of what XLA compiles, `launches` counts the kernels, and `waits_s` is how long of `device_s` none of them runs.
@@ -83,7 +83,7 @@ class KernelCost(NamedTuple):
     device_s: float = 0.0
     shards: int = 1
     is_guess: bool = False
-    average_s: float | None = None
+    averages_s: tuple[float, ...] = ()
     runs_s: tuple[float, ...] = ()
     source: Source = "guessed"
     error: float | None = None

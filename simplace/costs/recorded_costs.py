@@ -41,9 +41,10 @@ _STRANGE = 0.1  # of the nodes of a file may be missing in a graph
 class RecordedCosts:
     """Cost model with recorded times of nodes on the CPU, and the model `rest` for everything else.
 
-    `fixed` are the executor's fixed times where they were measured too, `averages` the times of kernels alone, `runs`
-    the times of a node's first run, of its second and so on, where these are known each. `outcomes` is what the loops
-    and branches of the recorded step did, `cpu` the figures of the CPU that it ran on, where the file has them.
+    `fixed` are the executor's fixed times where they were measured too, `averages` the times of kernels alone, as the
+    executor's moving averages have them, `runs` the times that nodes take: both of a node's first run, of its second
+    and so on, where these are known each. `outcomes` is what the loops and branches of the recorded step did, `cpu` the
+    figures of the CPU that it ran on, where the file has them.
     """
 
     file: str
@@ -53,7 +54,7 @@ class RecordedCosts:
     includes_overheads: bool = False
     gap_s: float = 0.0
     fixed: Overheads | None = None
-    averages: Mapping[str, float] | None = None
+    averages: Mapping[str, Sequence[float]] = field(default_factory=dict)
     runs: Mapping[str, Sequence[float]] = field(default_factory=dict)
     outcomes: Outcomes = field(default_factory=Outcomes)
     cpu: CalibratedCpu | None = None
@@ -82,10 +83,9 @@ class RecordedCosts:
         if call.device_type != "CPU" or call.name not in self.seconds:
             return self.rest.kernel(call)
         seconds = self.seconds[call.name]
-        average = self.averages.get(call.name) if self.averages is not None else None
         parts = count_shards(seconds * self.clock) if self.intra_op == 1 else 1
-        return KernelCost(seconds, shards=parts, average_s=average, runs_s=tuple(self.runs.get(call.name, ())),
-                          source="measured")  # fmt: skip
+        return KernelCost(seconds, shards=parts, averages_s=tuple(self.averages.get(call.name, ())),
+                          runs_s=tuple(self.runs.get(call.name, ())), source="measured")  # fmt: skip
 
     def copy(self, size: int, source: str, target: str) -> float:
         """Estimate a copy."""
@@ -175,13 +175,14 @@ def recorded_costs(file: str, rest: CostModel) -> RecordedCosts:
         raise SimplaceError(f"{file}: intra_op is {intra_op!r}; it must be a whole number above 0")
     is_whole = values.get("includes_overheads") is True
     fixed = _parse_overheads(file, values["overheads"]) if "overheads" in values else None
-    averages = values.get("averages")
-    if averages is not None and not isinstance(averages, dict):
+    averages = values.get("averages") or {}
+    if not isinstance(averages, dict) or not all(map(_is_number, averages.values())):
         raise SimplaceError(f'{file}: "averages" maps nodes to seconds')
+    known = {name: (float(seconds),) for name, seconds in averages.items()}
     outcomes = Outcomes(*(_parse_outcomes(file, what, values.get(what, {})) for what in ("trips", "branches")))
     gap = float(values.get("gap", 0.0))
     cpu = parse_cpu(file, values[ENTRY]) if ENTRY in values else None
-    return RecordedCosts(file, times, rest, intra_op, is_whole, gap, fixed, averages, outcomes=outcomes, cpu=cpu)
+    return RecordedCosts(file, times, rest, intra_op, is_whole, gap, fixed, known, outcomes=outcomes, cpu=cpu)
 
 
 def _parse_outcomes(file: str, what: str, values: object) -> dict[str, tuple[int, ...]]:

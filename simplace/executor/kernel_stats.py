@@ -6,6 +6,8 @@ tensorflow/core/common_runtime/executor.cc. Kernels on a GPU are never expensive
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 from simplace.graph.op_kinds import (
     ARGS,
     CASES,
@@ -77,23 +79,41 @@ def settled_cycles(op: str, cycles: float) -> float:
 
 
 class CostAverages:
-    """Keep the moving average of each node's cost in cycles, over steps."""
+    """Keep the moving average of each node's cost in cycles, over steps.
 
-    def __init__(self, ops: list[str], cycles: list[float], can_be: list[bool], *, is_warm: bool) -> None:
-        self._cycles = [settled_cycles(op, cost) for op, cost in zip(ops, cycles, strict=True)]
+    `cycles` has what a node's kernel takes each time, or what the average is at its first run of a step, at its second
+    and so on, where that was observed: several numbers. The last one holds for all later runs.
+    """
+
+    def __init__(
+        self, ops: Sequence[str], cycles: Sequence[Sequence[float]], can_be: list[bool], *, is_warm: bool
+    ) -> None:
+        self._cycles = [settled_cycles(op, costs[0]) for op, costs in zip(ops, cycles, strict=True)]
+        self._observed = {node: costs for node, costs in enumerate(cycles) if len(costs) > 1}
         self._can_be = can_be
         self._average = list(self._cycles) if is_warm else [INITIAL_CYCLES] * len(cycles)
         self._runs = [0] * len(cycles)
+        self._ready = dict.fromkeys(self._observed, 0)  # times, in this step
 
-    def is_expensive(self, node: int) -> bool:
-        """Return whether a node goes to another thread now."""
-        return self._can_be[node] and self._average[node] > EXPENSIVE_CYCLES
+    def start_step(self) -> None:
+        """Begin a step, in which no node has been ready yet."""
+        self._ready = dict.fromkeys(self._observed, 0)
+
+    def decide(self, node: int) -> bool:
+        """Return whether a node that is ready now is expensive. Called once for each of its runs, in their order."""
+        if not self._can_be[node]:
+            return False
+        averages = self._observed.get(node)
+        if averages is None:
+            return self._average[node] > EXPENSIVE_CYCLES
+        turn, self._ready[node] = self._ready[node], self._ready[node] + 1
+        return averages[min(turn, len(averages) - 1)] > EXPENSIVE_CYCLES
 
     def ran(self, node: int) -> None:
         """Record one run of a node."""
         if not self._can_be[node]:
             return
         self._runs[node] += 1
-        if not self.is_expensive(node) and self._runs[node] % _SAMPLED:
+        if self._average[node] <= EXPENSIVE_CYCLES and self._runs[node] % _SAMPLED:
             return
         self._average[node] = (_KEPT * self._average[node] + self._cycles[node]) / (_KEPT + 1)

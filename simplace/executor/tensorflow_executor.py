@@ -100,8 +100,7 @@ class _TensorFlowSimulation:
         self.after_ns = [_to_nanoseconds(overheads.after(cost.host_s)) for cost in estimated.kernels]
         can_be = [can_be_expensive(n.op, d.type) for n, d in zip(self.graph.nodes, self.device, strict=True)]
         cycles = [
-            (cost.host_s if cost.average_s is None else cost.average_s) * estimated.model.clock
-            for cost in estimated.kernels
+            [one * estimated.model.clock for one in cost.averages_s or (cost.host_s,)] for cost in estimated.kernels
         ]
         self.is_receive = [node.role == "recv" for node in self.graph.nodes]
         self.averages = CostAverages([node.op for node in self.graph.nodes], cycles, can_be, is_warm=threads.warm)
@@ -180,6 +179,7 @@ class _TensorFlowSimulation:
         self.collectives = CollectiveRuns(self.graph)
         self.ran = [0] * len(self.graph)
         self.types_ran = set()
+        self.averages.start_step()
         self.is_over = False
         for activation in self.propagator.start():
             activation.ready_at = self.events.now
@@ -393,7 +393,7 @@ class _TensorFlowSimulation:
             elsewhere = self.pool_of[one.node] is not worker.pool
             if elsewhere:
                 dispatched.append(one)
-            elif self.in_caller or one.is_dead or not self.averages.is_expensive(one.node):
+            elif self.in_caller or one.is_dead or not self.averages.decide(one.node):
                 worker.inline.append(one)
             else:
                 if last is not None:

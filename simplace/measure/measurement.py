@@ -6,7 +6,7 @@ import json
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import asdict, dataclass, field
 from functools import cached_property
-from itertools import pairwise
+from itertools import accumulate, pairwise
 from pathlib import Path
 from statistics import fmean, median
 from typing import Any, TypeVar
@@ -24,6 +24,7 @@ from simplace.program.program import Program
 
 _QUIET = 0.05  # of a step: where its threads waited longer than that for a core, something else disturbed it
 _STEADY = 0.15  # how much slower the machine may be than at the undisturbed pace
+_AWAKE = 100_000  # nanoseconds: waking a thread takes less
 _LEAST, _QUARTER = 5, 4  # steps to keep, however disturbed, or of so many one
 _FAST = 10  # a machine is undisturbed in one of so many steps at least
 
@@ -67,8 +68,19 @@ class MeasuredStep:
 
     @property
     def delayed(self) -> float:
-        """Return the delay as a share of the step."""
-        return self.delay / self.span
+        """Return the share of the step for which threads waited for a core, or none of them ran."""
+        return (self.delay + self.stall) / self.span
+
+    @cached_property
+    def stall(self) -> int:
+        """Return for how long no node ran, in nanoseconds, counting only what is longer than waking a thread takes.
+
+        Something is always ready in a step. The machine below a virtual one may be slow to give it back a core that was
+        idle.
+        """
+        ends = accumulate((run.end for run in self.runs), max)
+        pauses = (after.start - end for end, after in zip(ends, self.runs[1:], strict=False))
+        return sum(pause for pause in pauses if pause > _AWAKE)
 
     def measure_slowness(self, pace: float) -> float:
         """Return by how much of an undisturbed `pace` the machine was slower; 0 where either is unknown."""
@@ -132,8 +144,8 @@ class Measurement:
     def quiet_steps(self) -> tuple[MeasuredStep, ...]:
         """Return the steps that nothing disturbed, or the least disturbed ones where there are few of those.
 
-        What a delay adds to a step no simulation knows; a slow machine is one of another pace. So the delayed steps are
-        the last to be taken.
+        What a delay or a stall adds to a step no simulation knows; a slow machine is one of another pace. So the
+        delayed steps are the last to be taken.
         """
         order = sorted(range(len(self.steps)), key=self._rate_disturbance)
         quiet = sum(self._rate_disturbance(i) <= (0.0, _STEADY) for i in order)

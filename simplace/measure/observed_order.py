@@ -1,7 +1,8 @@
 """A step simulated as a measured one ran: its node times, loops and branches, expensive ops, and order of edges.
 
 TensorFlow keeps more than eight edges of a node in the order of addresses; that is observed in one step on one thread.
-An op whose kernel takes about 8000 cycles may be cheap or expensive: TensorFlow was asked which ones are.
+An op whose kernel takes about 8000 cycles may be cheap or expensive: TensorFlow was asked which ones are, and the trace
+shows which ones were dispatched.
 """
 
 from __future__ import annotations
@@ -19,9 +20,10 @@ from simplace.executor.observed_outcomes import observe_outcomes
 from simplace.executor.session_run import with_observed_order
 from simplace.executor.step_options import StepOptions
 from simplace.measure.measurement import MeasuredStep, Measurement
+from simplace.measure.observed_dispatch import observe_dispatches
 from simplace.partition.graph_partition import PartitionedGraph
 
-_EXPENSIVE = 2 * EXPENSIVE_CYCLES / make_roofline().clock  # seconds
+_CHEAP, _EXPENSIVE = (0.0,), (2 * EXPENSIVE_CYCLES / make_roofline().clock,)  # averages in seconds
 
 
 def simulate_measured_step(
@@ -32,15 +34,19 @@ def simulate_measured_step(
     cores: int = 2,
     *,
     warm: bool = True,
+    dispatches: bool = False,
 ) -> Execution:
-    """Simulate one traced step with its own node times, iteration by iteration, and the branches that it took."""
+    """Simulate one traced step with its own node times, iteration by iteration, and the branches that it took.
+
+    With `dispatches`, ops near the limit of what is expensive go to another thread in those iterations in which they
+    did; else those do that TensorFlow named before the step.
+    """
     # Kernels were measured as this setting runs them, so they are not divided again: any size above 1 says so.
     intra_op = max(2, measured.intra_op)
     runs = _add_labels(step, fixed)
     means = {name: fmean(found) for name, found in runs.items()}
-    costs = RecordedCosts(
-        "this run", means, make_roofline(), intra_op, True, fixed=fixed, averages=_make_averages(step), runs=runs
-    )
+    averages = _observe_averages(graph, step) if dispatches else _make_averages(step)
+    costs = RecordedCosts("this run", means, make_roofline(), intra_op, True, fixed=fixed, averages=averages, runs=runs)
     options = StepOptions(inter_op=measured.inter_op, intra_op=1, cores=cores, warm=warm)
     flow = control_flow(graph, observed=observe_outcomes(graph, control_flow(graph), step.order))
     return execute_graph(estimate_costs(graph, costs), flow, options)
@@ -57,7 +63,9 @@ def order_edges_as_observed(
             return True
         part = graph.nodes[node]
         cycles = (
-            settled_cycles(part.op, averages.get(part.name, 0.0) * make_roofline().clock) if warm else INITIAL_CYCLES
+            settled_cycles(part.op, averages.get(part.name, _CHEAP)[0] * make_roofline().clock)
+            if warm
+            else INITIAL_CYCLES
         )
         return not can_be_expensive(part.op, "CPU") or cycles <= EXPENSIVE_CYCLES
 
@@ -82,6 +90,23 @@ def _add_labels(step: MeasuredStep, fixed: Overheads) -> dict[str, tuple[float, 
     return found
 
 
-def _make_averages(step: MeasuredStep) -> dict[str, float]:
+def _make_averages(step: MeasuredStep) -> dict[str, tuple[float, ...]]:
     """Return for each node an average well above the limit where it is expensive, else 0, in seconds."""
-    return {name: _EXPENSIVE if name in step.expensive else 0.0 for name in step.order}
+    return {name: _EXPENSIVE if name in step.expensive else _CHEAP for name in step.order}
+
+
+def _observe_averages(graph: PartitionedGraph, step: MeasuredStep) -> dict[str, tuple[float, ...]]:
+    """Return for each run of each node what `_make_averages` does, as the trace shows it.
+
+    Where a run does not show it, it is as the one before it; the first ones are as TensorFlow said before the step.
+    """
+    names = [node.name for node in graph.nodes]
+    inputs = {name: {names[edge.src] for edge in edges} for name, edges in zip(names, graph.ins, strict=True)}
+    averages = {}
+    for name, dispatched in observe_dispatches(step.runs, inputs).items():
+        last, own = name in step.expensive, []
+        for one in dispatched:
+            last = last if one is None else one
+            own.append((_EXPENSIVE if last else _CHEAP)[0])
+        averages[name] = tuple(own)
+    return averages

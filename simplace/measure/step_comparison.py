@@ -31,8 +31,8 @@ class StepAgreement:
     `measured` and `simulated` are medians of steps in nanoseconds, `ratio` the median of their quotients, `low` and
     `high` the quartiles, over `steps`, the least disturbed of `traced`. `same_order` counts, of the `held` steps whose
     moving averages held still, all but the first, those whose nodes started in the simulated order. `disturbed` is the
-    median share of `steps` in which a thread waited for a core; a step in which the machine became slower or faster
-    counts as disturbed, too. `untraced` is the median of steps without tracing, with what Python adds, in nanoseconds.
+    median share of `steps` for which a thread waited for a core, or none ran. `untraced` is the median of steps without
+    tracing, with what Python adds, in nanoseconds.
     """
 
     inter_op: int
@@ -98,7 +98,9 @@ def _compare_setting(graph: PartitionedGraph, measured: Measurement, fixed: Over
     steps = measured.quiet_steps
     lengths = [
         _measure_length(
-            simulate_measured_step(found, measured, step, _adapt_to_step(fixed, step, measured.pace), cores)
+            simulate_measured_step(
+                found, measured, step, _adapt_to_step(fixed, step, measured.pace), cores, dispatches=True
+            )
         )
         for step in steps
     ]

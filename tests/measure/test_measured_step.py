@@ -65,3 +65,10 @@ def test_times_of_nodes_are_those_of_quiet_steps() -> None:
     slow = MeasuredStep((node("a", 0, 1800, 0, 0),), pace=540.0)
     measured = Measurement("2.21.0", 1, 1, (*[fast] * 5, *[slow] * 9), (), 300.0)
     assert (measured.seconds, measured.kernels) == ({"a": 1e-6}, {"a": 1e-6})
+
+
+def test_a_pause_in_which_no_thread_ran_delays_a_step_where_waking_a_thread_takes_less() -> None:
+    runs = (node("a", 0, 1_000, 0, 0), node("b", 60_000, 500_000, 0, 0), node("c", 70_000, 80_000, 0, 0),
+            node("d", 700_000, 1_000_000, 0, 0))  # fmt: skip
+    assert MeasuredStep(runs).stall == 200_000
+    assert MeasuredStep(runs, delay=100_000).delayed == pytest.approx(0.3)
