@@ -6,8 +6,9 @@ Mirrors `SingleVirtualDeviceMemoryLimit` of tensorflow/core/common_runtime/gpu/g
 from __future__ import annotations
 
 from collections.abc import Iterable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
+from simplace.executor.step_options import StepOptions
 from simplace.program.observation import PythonFact
 
 
@@ -28,3 +29,11 @@ def find_memory_fraction(facts: Iterable[PythonFact]) -> MemoryFraction | None:
     """Return the fraction that holds for the process, None where it is not set."""
     told = (fact for fact in facts if fact.kind == "memory fraction")
     return next((MemoryFraction(float(fact.values["fraction"]), fact.at) for fact in told), None)
+
+
+def use_memory_fraction(options: StepOptions, facts: Iterable[PythonFact]) -> StepOptions:
+    """Return options with the fraction that holds for the process, where none is chosen."""
+    if options.gpu_memory_fraction is not None:
+        return options
+    found = find_memory_fraction(facts)
+    return replace(options, gpu_memory_fraction=found.value if found and found.is_usual else 0.0)

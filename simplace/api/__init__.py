@@ -144,7 +144,7 @@ def measure_costs(target: str, placed: Placed, chosen: StepOptions, options: Mea
     """Measure a placed program of a target; return its times as costs, for a schedule with the options `chosen`."""
     from simplace.api import measuring
 
-    return measuring.measure_costs(target, placed, options, chosen.gpu, chosen.gpu_memory_fraction, chosen.cpu)
+    return measuring.measure_costs(target, placed, options, chosen.gpu, chosen.gpu_memory_fraction or 0.0, chosen.cpu)
 
 
 def suggest(
@@ -188,14 +188,6 @@ def _grows(result: Result) -> bool:
     return forced == "true" or (forced != "false" and any(fact.kind == "memory growth" for fact in result.python))
 
 
-def _choose_fraction(result: Result, options: StepKeywords) -> StepKeywords:
-    """Return options with the fraction of a GPU's memory that the program's sessions take, where none is given."""
-    from simplace.analysis.session_memory import find_memory_fraction
-
-    found = find_memory_fraction(result.python)
-    return {"gpu_memory_fraction": found.value if found and found.is_usual else 0.0, **options}
-
-
 class Placements(Result):
     """Record of a target's placements, with methods to print, draw and export them; a notebook shows a page."""
 
@@ -233,12 +225,7 @@ class Placements(Result):
             return Picture(fit_boxes(draw, style, most) if nodes is None else draw(nodes), style)
         placed = self._one(program)
         if name in CHARTS:
-            from simplace.api.simulated import Simulated
-            from simplace.executor.step_options import StepOptions
-
-            return Simulated.of(placed.placement, StepOptions(**_choose_fraction(self, options))).figure(
-                name, style=style
-            )
+            return self.schedule(program, **options).figure(name, style=style)
         make = partial(FIGURES[name], placed)
         return Picture(fit_boxes(make, style, most) if nodes is None else make(nodes), style)
 
@@ -264,10 +251,12 @@ class Placements(Result):
 
         Without `gpu_memory_fraction` that of the program's sessions holds.
         """
+        from simplace.analysis.session_memory import use_memory_fraction
         from simplace.api.simulated import Simulated
         from simplace.executor.step_options import StepOptions
 
-        return Simulated.of(self._one(program).placement, StepOptions(**_choose_fraction(self, options)))
+        chosen = use_memory_fraction(StepOptions(**options), self.python)
+        return Simulated.of(self._one(program).placement, chosen)
 
     def memory(self, program: str | None = None, **options: Unpack[StepKeywords]) -> Memory:
         """Return whether a step of a program (the largest by default) fits in memory, and the largest batch that does.
@@ -277,7 +266,7 @@ class Placements(Result):
         `gpu_memory_fraction` that of the program's sessions holds.
         """
         from simplace.analysis.schedule import Schedule
-        from simplace.analysis.session_memory import find_memory_fraction
+        from simplace.analysis.session_memory import find_memory_fraction, use_memory_fraction
         from simplace.api import host_memory
         from simplace.api.fitting import Memory
         from simplace.executor.step_options import StepOptions
@@ -290,10 +279,9 @@ class Placements(Result):
             chosen = {"warm": False, "steps": 2, **options}
         elif options.get("batch"):  # what is folded depends on the batch
             chosen = {"optimizes": False, **options}
-        chosen = _choose_fraction(self, chosen)
-        fraction = None if "gpu_memory_fraction" in options else find_memory_fraction(self.python)
+        fraction = find_memory_fraction(self.python) if options.get("gpu_memory_fraction") is None else None
         chosen["limits"] = {**host_memory.find_limits(placed, os.environ), **options.get("limits", {})}
-        schedule = Schedule.of(placed.placement, StepOptions(**chosen))
+        schedule = Schedule.of(placed.placement, use_memory_fraction(StepOptions(**chosen), self.python))
         found = host_memory.describe_before(schedule, before)
         return Memory.of(schedule, others, options.get("batch", 0), grows=_grows(self), before=found, fraction=fraction)
 

@@ -9,6 +9,7 @@ from math import inf
 from typing import TYPE_CHECKING, Any, TypeVar
 
 from simplace import targets
+from simplace.analysis.session_memory import use_memory_fraction
 from simplace.api.split_gpus import find_split_limits
 from simplace.errors import SimplaceError, TargetError
 from simplace.executor.step_options import StepOptions
@@ -82,6 +83,7 @@ def suggest_changes(
         if result.failure is not None:
             raise result.failure
         placed = _choose_step(target, result, program or parsed.function)
+        options = use_memory_fraction(options, result.python)
         if trial_timeout is None:
             trial_timeout = min(max(_PATIENCE, 3 * (time.monotonic() - began)), settings.timeout or inf)
         timeout = None if trial_timeout == inf else trial_timeout
@@ -105,7 +107,7 @@ def _measure_costs(script: str, placed: Placed, settings: Settings, options: Ste
     from simplace.measure.measurement import MeasureOptions
 
     wanted = MeasureOptions(arguments=settings.arguments, batch=options.batch, timeout=settings.timeout or inf)
-    return measure_costs(script, placed, wanted, options.gpu, options.gpu_memory_fraction, options.cpu)
+    return measure_costs(script, placed, wanted, options.gpu, options.gpu_memory_fraction or 0.0, options.cpu)
 
 
 def _choose_step(target: str, result: Result, name: str) -> Placed:

@@ -67,15 +67,14 @@ def _choose_path(name: str, form: Format, now: float) -> Path:
 
 
 def _gather_export(result: Placements, options: argparse.Namespace, now: float) -> Export:
+    from simplace.analysis.session_memory import use_memory_fraction
     from simplace.api import schedule
     from simplace.executor.step_options import StepOptions
     from simplace.exports.formats import Export
     from simplace.views.figures.device_colours import device_colours
 
-    program = words.one_program(result, options.program)
-    return Export(
-        result, program, device_colours(result.devices), lambda one: schedule(one.placement, StepOptions()), now
-    )
+    program, step = words.one_program(result, options.program), use_memory_fraction(StepOptions(), result.python)
+    return Export(result, program, device_colours(result.devices), lambda one: schedule(one.placement, step), now)
 
 
 def _describe_content(result: Placements, options: argparse.Namespace, form: Format) -> str:

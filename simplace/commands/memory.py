@@ -59,11 +59,10 @@ def _run_memory(options: argparse.Namespace) -> int:
         chosen: StepKeywords = {
             "gpu": options.gpu,
             "cpu": options.cpu,
+            "gpu_memory_fraction": options.gpu_memory_fraction,
             "grappler": options.grappler,
             "limits": find_split_limits(placed, settings),
         }
-        if options.gpu_memory_fraction is not None:
-            chosen["gpu_memory_fraction"] = options.gpu_memory_fraction
         if options.batch:
             chosen["batch"] = options.batch
         if options.run:

@@ -99,11 +99,11 @@ def add_cores(parser: argparse.ArgumentParser) -> None:
                         "file was measured on, else 2)")  # fmt: skip
 
 
-def add_gpu_memory(parser: argparse.ArgumentParser, default: str = "that of the program's sessions, else 0") -> None:
-    """Add `--gpu-memory-fraction`, None where it is not given; `default` says what holds then."""
+def add_gpu_memory(parser: argparse.ArgumentParser) -> None:
+    """Add `--gpu-memory-fraction`, None where it is not given."""
     parser.add_argument("--gpu-memory-fraction", metavar="F", type=float,
                         help="per_process_gpu_memory_fraction, 0 for all but TensorFlow's reserve "
-                        f"(default: {default})")  # fmt: skip
+                        "(default: that of the program's sessions, else 0)")  # fmt: skip
 
 
 def add_run(parser: argparse.ArgumentParser) -> None:

@@ -87,7 +87,7 @@ def _run_schedule(options: argparse.Namespace) -> int:
     from dataclasses import replace
 
     from simplace import api
-    from simplace.analysis.session_memory import find_memory_fraction
+    from simplace.analysis.session_memory import find_memory_fraction, use_memory_fraction
     from simplace.api.judged_step import describe_slow_input
     from simplace.api.split_gpus import find_split_limits
     from simplace.costs.chosen_model import cost_model
@@ -113,9 +113,8 @@ def _run_schedule(options: argparse.Namespace) -> int:
         result = api.place(options.target, settings)
         placed = words.one_program(result, options.program)
         chosen = replace(_step_options(options), inter_op=sizes[0], limits=find_split_limits(placed, settings))
+        chosen = use_memory_fraction(chosen, result.python)
         fraction = find_memory_fraction(result.python) if options.gpu_memory_fraction is None else None
-        if fraction and fraction.is_usual:
-            chosen = replace(chosen, gpu_memory_fraction=fraction.value)
         if options.run:
             chosen = replace(chosen, run=find_run(placed.placement.placed, options.run).run)
         if options.costs == "measured":
@@ -167,7 +166,7 @@ def _step_options(options: argparse.Namespace) -> StepOptions:
         costs=options.costs,
         gpu=options.gpu,
         cpu=options.cpu,
-        gpu_memory_fraction=options.gpu_memory_fraction or 0.0,
+        gpu_memory_fraction=options.gpu_memory_fraction,
         gpu_thread_mode=options.gpu_threads,
         gpu_thread_count=options.gpu_thread_count,
         batch=options.batch,

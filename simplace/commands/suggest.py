@@ -30,7 +30,7 @@ def add(commands: Any) -> None:
                         "change is tried that makes other ops (default: %(default)s)")  # fmt: skip
     words.add_gpu(parser)
     words.add_cpu(parser)
-    words.add_gpu_memory(parser, "0")
+    words.add_gpu_memory(parser)
     words.add_cores(parser)
     parser.add_argument("--seconds", metavar="S", type=words.parse_seconds, default=60.0,
                         help="search for about S seconds after the first run (default: %(default)g)")  # fmt: skip
@@ -54,7 +54,7 @@ def _run_suggest(options: argparse.Namespace) -> int:
     known = "modelled" if options.costs == "measured" else options.costs
     cost_model(known, options.gpu, options.gpu_memory_fraction or 0.0, options.cpu)  # refuses before anything runs
     step = StepOptions(
-        gpu=options.gpu, cpu=options.cpu, cores=options.cores, gpu_memory_fraction=options.gpu_memory_fraction or 0.0,
+        gpu=options.gpu, cpu=options.cpu, cores=options.cores, gpu_memory_fraction=options.gpu_memory_fraction,
         costs=options.costs,
     )  # fmt: skip
     with show_progress() as stage:

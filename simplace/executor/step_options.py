@@ -71,9 +71,10 @@ class StepOptions(Threads):
     two cores; `cores` 0 stands for its cores. `batch` stands for unknown first dimensions, `trips` and `branches`
     for loops and conditions (see `control_flow`). `limits` maps full device names to bytes; without it a GPU has what
     TensorFlow takes of the hardware's memory, all but a reserve or `gpu_memory_fraction`
-    (per_process_gpu_memory_fraction) of it. `run` prunes a session's graph to a run. `optimizes` takes out of the step
-    what TensorFlow takes out before the first one, with Grappler or without: what depends on nothing but constants, and
-    what is computed twice. `grappler` has TensorFlow's Grappler optimize the placed graph before.
+    (per_process_gpu_memory_fraction) of it; None is that of the program's sessions where they are known (see
+    `analysis.session_memory`), else all but the reserve. `run` prunes a session's graph to a run. `optimizes` takes out
+    of the step what TensorFlow takes out before the first one, with Grappler or without: what depends on nothing but
+    constants, and what is computed twice. `grappler` has TensorFlow's Grappler optimize the placed graph before.
     """
 
     executor: str = "tensorflow"
@@ -81,7 +82,7 @@ class StepOptions(Threads):
     gpu: str = "a100"
     cpu: str = ""
     cores: int = 0
-    gpu_memory_fraction: float = 0.0
+    gpu_memory_fraction: float | None = None
     batch: int = 32
     trips: Mapping[str, int] = field(default_factory=dict)
     branches: Mapping[str, int] = field(default_factory=dict)
@@ -111,7 +112,7 @@ class StepKeywords(TypedDict, total=False):
     costs: CostModel | str
     gpu: str
     cpu: str
-    gpu_memory_fraction: float
+    gpu_memory_fraction: float | None
     batch: int
     trips: Mapping[str, int]
     branches: Mapping[str, int]

@@ -12,6 +12,7 @@ from typing import Any
 
 from simplace.analysis.path_groups import Layers, group_by_layer, locate_layers
 from simplace.analysis.schedule import Schedule
+from simplace.analysis.session_memory import use_memory_fraction
 from simplace.devices.device_set import Device
 from simplace.errors import SimplaceError
 from simplace.executor.step_options import StepOptions
@@ -51,6 +52,8 @@ def write_page(
     Content-Security-Policy allows its own scripts alone and no connection.
     """
     devices = _list_devices(result)
+    if simulation is not None:
+        simulation = use_memory_fraction(simulation, result.python)
     programs = []
     for i, placed in enumerate(result.programs, 1):
         stage(count_stage(f"writing down {placed.title}", i, len(result.programs)))
