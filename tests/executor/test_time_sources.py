@@ -105,8 +105,14 @@ def test_each_figure_and_sentence_of_a_step_says_how_far_off_it_is(done) -> None
     assert captions == [f"memory over {shown}", f"parallelism over {shown}"]
     assert shown in write_step_verdict(done)
     assert write_summary(done).startswith(f"p: {shown} on")
-    tooltips = [bar.tooltip.partition(" from ")[0] for bar in draw_timeline(done).bars]
-    assert all(re.fullmatch(r".*, [^ ]+ .?s ± \d+% \((measured|modelled|guessed)\)", tip) for tip in tooltips), tooltips
+    tooltips = [bar.tooltip.partition(" from ") for bar in draw_timeline(done).bars]
+    taken, starts = [tip[0] for tip in tooltips], [tip[2].split("; ") for tip in tooltips]
+    assert all(re.fullmatch(r".*, [^ ]+ .?s ± \d+% \((measured|modelled|guessed)\)", tip) for tip in taken), taken
+    error = format_error(done.uncertainty)
+    assert all(start == "0" or start.endswith(error) for start, *_ in starts), starts
+    waits = [part for _, *parts in starts for part in parts if part.startswith("waited ")]
+    assert waits
+    assert all(error in wait for wait in waits), waits
 
 
 def test_the_page_has_source_and_error_of_each_event(done) -> None:

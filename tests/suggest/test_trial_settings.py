@@ -21,7 +21,7 @@ def runs(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> list[targets.Settin
     Path("model.py").touch()
     seen: list[targets.Settings] = []
     step = SimpleNamespace(clusters=())
-    result = SimpleNamespace(failure=None, eager=None, program=lambda name: step)
+    result = SimpleNamespace(failure=None, eager=None, program=lambda name: step, python=())
 
     def place(target: str, settings: targets.Settings, kind: type) -> SimpleNamespace:
         seen.append(settings)

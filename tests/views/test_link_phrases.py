@@ -19,7 +19,7 @@ from simplace.views.text.verdict import write_verdict
 from tests.executor.linked_worlds import BOTH_FROM_HOST, run, switch
 
 SHARED = run(BOTH_FROM_HOST, switch("switch", 0, 1), switch("port", 0, 1, 2, 3, bandwidth=4_000_000))
-SAID = "5 ms on its own link: shares switch with copies of GPU:1"
+SAID = "5 ms ± 25% on its own link: shares switch with copies of GPU:1"
 
 
 def test_the_summary_says_what_each_link_costs() -> None:
@@ -47,8 +47,8 @@ def test_one_line_is_enough(use: tuple[int, int, float, int, int], said: str) ->
 
 def test_a_copy_says_what_slowed_it_down() -> None:
     assert any(SAID in bar.tooltip for bar in draw_timeline(SHARED).bars)
-    assert "longest for x:0 (3.91 KiB), 5 ms on its own link: shares switch" in write_verdict(SHARED)
-    assert "5 ms on its own link: shares switch  " in write_summary(SHARED)
+    assert "longest for x:0 (3.91 KiB), 5 ms ± 25% on its own link: shares switch" in write_verdict(SHARED)
+    assert "5 ms ± 25% on its own link: shares switch  " in write_summary(SHARED)
     assert SAID in schedule_data(SHARED)["sharing"].values()
 
 
@@ -57,7 +57,7 @@ def test_a_copy_says_that_a_link_is_slower_than_its_own() -> None:
         "x = Placeholder() @c {dtype=float, shape=dims(1000)}\nA = Neg(x) @g0", switch("card", 0, bandwidth=500_000)
     )
     (said,) = schedule_data(done)["sharing"].values()
-    assert said == "5 ms on its own link: card is slower"
+    assert said == "5 ms ± 25% on its own link: card is slower"
 
 
 def test_a_trace_and_json_have_what_was_shared() -> None:

@@ -18,7 +18,7 @@ from simplace.result import Placed
 from simplace.views.figures.captions import describe_placement, shorten_title
 from simplace.views.text.cost_sentences import describe_bound, format_makespan, format_uncertain
 from simplace.views.text.link_phrases import describe_sharing
-from simplace.views.text.quantities import format_bytes, format_duration
+from simplace.views.text.quantities import format_bytes
 from simplace.views.text.traffic_phrases import describe_traffic, join_devices
 from simplace.views.text.verdict import write_brief_verdict
 from simplace.views.text.wait_phrases import WAITED_FOR
@@ -163,13 +163,15 @@ def _write_tooltip(schedule: Schedule, number: int) -> str:
     graph, span = schedule.estimated.graph, schedule.trace.spans[number]
     source = find_source(schedule.estimated, span)
     took = format_uncertain(span.duration, source.error) + (f" ({source.source})" if source.error else "")
-    parts = [f"{name_part(graph, span.node)} ({graph.nodes[span.node].op}), {took} from {format_duration(span.start)}"]
+    start = format_uncertain(span.start, schedule.uncertainty)
+    parts = [f"{name_part(graph, span.node)} ({graph.nodes[span.node].op}), {took} from {start}"]
     if shared := describe_sharing(schedule, number):
         parts.append(shared)
     if bound := describe_bound(find_cost(schedule.estimated, span)):
         parts.append(bound)
     if span.start > span.ready and span.why in WAITED_FOR:
-        parts.append(f"waited {format_duration(span.start - span.ready)} {WAITED_FOR[span.why]}")
+        waited = format_uncertain(span.start - span.ready, schedule.uncertainty)
+        parts.append(f"waited {waited} {WAITED_FOR[span.why]}")
     if span.iteration:
         parts.append(f"iteration {span.iteration}")
     line = graph.source_line(span.node)

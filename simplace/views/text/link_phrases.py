@@ -6,9 +6,11 @@ from math import isinf
 
 from simplace.analysis.link_use import LinkUse
 from simplace.analysis.schedule import Schedule
+from simplace.analysis.time_sources import find_source
 from simplace.devices.device_ranges import fold_names
 from simplace.executor.trace import SharedCopy
-from simplace.views.text.quantities import format_count, format_duration
+from simplace.views.text.cost_sentences import format_uncertain
+from simplace.views.text.quantities import format_count
 
 _LISTED = 3  # tracks, or sharers: more are counted
 
@@ -46,7 +48,8 @@ def describe_sharing_briefly(schedule: Schedule, number: int) -> str:
         return ""
     link = trace.links[copy.slowed_by].name
     because = f"shares {link}" if copy.others else f"{link} is slower"
-    return f"{format_duration(copy.alone)} on its own link: {because}"
+    error = find_source(schedule.estimated, trace.spans[number]).error
+    return f"{format_uncertain(copy.alone, error)} on its own link: {because}"
 
 
 def _name_others(schedule: Schedule, copy: SharedCopy) -> list[str]:
