@@ -328,13 +328,18 @@ def _hand_offs(probes: Sequence[Steps]) -> tuple[float, float, list[tuple[float,
 def _of_step(runs: Sequence[Run]) -> list[tuple[float, float, float]]:
     """List (how long the other thread was idle, until it started, what that cost here) where a pair ran at once."""
     by_name, found = {run.name: run for run in runs}, []
-    for round_ in range(1, sum(name.startswith("small") for name in by_name)):
-        join, before = by_name[f"join{round_ - 1}"], [by_name[f"{kind}{round_ - 1}"] for kind in ("small", "large")]
-        first, second = sorted((by_name[f"{kind}{round_}"] for kind in ("small", "large")), key=lambda run: run.start)
+    for round_ in range(1, sum(name.startswith("one") for name in by_name)):
+        join, before = by_name[f"join{round_ - 1}"], _find_pair(by_name, round_ - 1)
+        first, second = _find_pair(by_name, round_)
         if second.start < first.end:
-            idle = join.start - min(run.end for run in before)
+            idle = join.end - min(run.end for run in before)
             found.append((idle, second.start - join.end, first.start - join.end))
     return found
+
+
+def _find_pair(by_name: Mapping[str, Run], round_: int) -> list[Run]:
+    """Return the two products of a round, by start."""
+    return sorted((by_name[f"{name}{round_}"] for name in ("one", "other")), key=lambda run: run.start)
 
 
 def _find_threshold(below: Sequence[float], above: Sequence[float]) -> float:

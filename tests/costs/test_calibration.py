@@ -52,11 +52,11 @@ def wide(gap: int, dispatch: int, queue: int) -> list[Run]:
 
 
 def beside(large: int, spins: int) -> list[Run]:
-    """Make rounds of a small and a large op; the other thread starts at once as long as it spins."""
+    """Make rounds of a large and a small op; the other thread starts at once as long as it spins."""
     runs, now, idle = [Run("join_1", 0, 5000)], 5000, 10**9
     for i in range(4):
         late, own = (1000, 500) if idle < spins else (30_000, 18_500)
-        runs += [Run(f"large{i}", now + own, now + own + large), Run(f"small{i}", now + late, now + late + 6000)]
+        runs += [Run(f"one{i}", now + own, now + own + large), Run(f"other{i}", now + late, now + late + 6000)]
         done = max(now + own + large, now + late + 6000)
         idle = done + 300 - min(now + own + large, now + late + 6000)
         runs.append(Run(f"join{i}", done + 300, done + 5300))
@@ -198,8 +198,8 @@ def test_waking_a_thread_takes_longer_after_long_idleness() -> None:
     def woken(large: int, latency: int) -> list[Run]:
         runs, now = [Run("join_1", 0, 5000)], 5000
         for i in range(8):
-            first = Run(f"large{i}", now + latency // 2, now + latency // 2 + large)
-            other = Run(f"small{i}", now + latency, now + latency + 6000)
+            first = Run(f"one{i}", now + latency // 2, now + latency // 2 + large)
+            other = Run(f"other{i}", now + latency, now + latency + 6000)
             now = first.end + 5300
             runs += [first, other, Run(f"join{i}", now - 5000, now)]
         return sorted(runs, key=lambda run: run.start)

@@ -17,7 +17,8 @@ from simplace.measure.child.runnable import Runnable
 
 _TINY, _SMALL = 4, 64  # sides of square matrices: a product takes below a microsecond, and some
 _SIDES_AFTER = (64, 128, 256, 512)
-_SIDES_BESIDE = (48, 96, 112, 128, 144, 160, 192, 256, 384)
+_BESIDE = 192  # side of a matrix whose product takes longer than waking a thread
+_WAITS = (0, 1, 2, 3, 4, 6, 10, 25, 80)  # small products while the other thread has nothing to do
 _ROUNDS = 12
 _TRIPS, _TRIPS_OF_GAUGE = 24, 8
 _PLACES = 3
@@ -37,7 +38,7 @@ def run_probes(warm_up: int, count: int) -> dict[str, Any]:
         "wide": _build_fan_out, "small, long names": partial(_build_small_ops, _LONG_NAME),
     }  # fmt: skip
     one |= {f"after {side}": partial(_build_chain, side) for side in _SIDES_AFTER}
-    two: dict[str, Callable[[], None]] = {f"beside {side}": partial(_build_pairs, side) for side in _SIDES_BESIDE}
+    two: dict[str, Callable[[], None]] = {f"beside, {wait}": partial(_build_pairs, wait) for wait in _WAITS}
     two["shared"] = _build_two_loops
     kinds = ((one, 1), (two, 2))
     found: dict[str, list[Any]] = {}
@@ -156,13 +157,19 @@ def _build_chain(side: int) -> None:
         value = tf.matmul(value, other, name=f"product{i}")
 
 
-def _build_pairs(side: int) -> None:
-    """Build rounds in which an idle second thread takes a small product while the first one runs a larger one."""
-    small, large = _make_matrix(_SMALL), _make_matrix(side)
-    before = tf.matmul(small, small, name="join_1")
+def _build_pairs(wait: int) -> None:
+    """Build rounds of two products for two threads, then some small ones for one of them while the other is idle.
+
+    One that waits for all small ones gives the idle thread its next product; this takes long enough for both to run at
+    once, however long the thread takes to wake.
+    """
+    small, large = _make_matrix(_SMALL), _make_matrix(_BESIDE)
+    before = tf.matmul(small, small, name="join_first")
     for round_ in range(_ROUNDS):
         with tf.control_dependencies([before]):
-            one = tf.matmul(small, small, name=f"small{round_}")
-            other = tf.matmul(large, large, name=f"large{round_}")
-        with tf.control_dependencies([one, other]):
+            pair = [tf.matmul(large, large, name=f"{name}{round_}") for name in ("one", "other")]
+        for i in range(wait):
+            with tf.control_dependencies(pair):
+                pair = [tf.matmul(small, small, name=f"wait{round_}_{i}")]
+        with tf.control_dependencies(pair):
             before = tf.matmul(small, small, name=f"join{round_}")
