@@ -212,7 +212,7 @@ def _default_device(program: Program, devices: DeviceSet) -> Device | None:
 def _choose_model(placed: PlacedGraph, graph: PartitionedGraph, options: StepOptions) -> CostModel:
     from simplace.costs.chosen_model import check_belongs, chosen_model, drop_costs
 
-    model = chosen_model(options.costs, options.gpu, options.gpu_memory_fraction or 0.0, options.cpu)
+    model = chosen_model(options.costs, options.gpu, options.memory_fraction, options.cpu)
     names = [node.name for node in graph.nodes]
     if not options.grappler:
         check_belongs(model, names)

@@ -45,7 +45,7 @@ def list_start_memory(schedule: Schedule, *, grows: bool) -> list[StartMemory]:
                 limits[device.name],
                 is_logical,
                 device.name in used,
-                0.0 if is_logical else options.gpu_memory_fraction or 0.0,
+                0.0 if is_logical else options.memory_fraction,
             )
         )
     return found

@@ -144,7 +144,7 @@ def measure_costs(target: str, placed: Placed, chosen: StepOptions, options: Mea
     """Measure a placed program of a target; return its times as costs, for a schedule with the options `chosen`."""
     from simplace.api import measuring
 
-    return measuring.measure_costs(target, placed, options, chosen.gpu, chosen.gpu_memory_fraction or 0.0, chosen.cpu)
+    return measuring.measure_costs(target, placed, options, chosen.gpu, chosen.memory_fraction, chosen.cpu)
 
 
 def suggest(

@@ -107,7 +107,7 @@ def _measure_costs(script: str, placed: Placed, settings: Settings, options: Ste
     from simplace.measure.measurement import MeasureOptions
 
     wanted = MeasureOptions(arguments=settings.arguments, batch=options.batch, timeout=settings.timeout or inf)
-    return measure_costs(script, placed, wanted, options.gpu, options.gpu_memory_fraction or 0.0, options.cpu)
+    return measure_costs(script, placed, wanted, options.gpu, options.memory_fraction, options.cpu)
 
 
 def _choose_step(target: str, result: Result, name: str) -> Placed:

@@ -96,6 +96,11 @@ class StepOptions(Threads):
             object.__setattr__(self, "cores", find_cores(self.costs, self.cpu))
         Threads.__post_init__(self)
 
+    @property
+    def memory_fraction(self) -> float:
+        """Return the fraction of a GPU's memory that holds, 0 for all but TensorFlow's reserve."""
+        return self.gpu_memory_fraction or 0.0
+
 
 class StepKeywords(TypedDict, total=False):
     """Type the fields of `StepOptions` for functions that take them as keyword arguments."""

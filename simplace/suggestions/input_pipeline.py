@@ -69,7 +69,7 @@ def find_untimed_input(result: Result, step: Schedule, examples: int) -> Untimed
 
 
 def _list_maps(result: Result, step: Schedule, examples: int, options: StepOptions) -> Iterator[MapTime]:
-    known = costs_of_others(options.costs, options.gpu, options.gpu_memory_fraction or 0.0, options.cpu)
+    known = costs_of_others(options.costs, options.gpu, options.memory_fraction, options.cpu)
     options = replace(options, costs=known)
     of_keras = {one.placement.program.at for one in result.programs if one.placement.program.role}
     for placement, caller, calls in _list_functions(result, step, examples):
