@@ -23,6 +23,7 @@ _QUIET = {"TF_CPP_MIN_LOG_LEVEL": "3"}
 _REACHES_OUT = b"debug_urls"  # an attribute of ops that write to a file or a server, constants in an import, too
 _PATIENCE = 8  # seconds; where there is no memory, TensorFlow waits ten for some, and then goes on without a shape
 _ACCEPTED, _REFUSED = b"+", b"-"  # how an answer begins
+_UNREGISTERED = _REFUSED + b"Op type not registered"
 
 
 class ImportQuestion:
@@ -41,7 +42,7 @@ NOT_ASKED = ImportQuestion()
 
 @contextmanager
 def ask_import(graph: GraphDef) -> Iterator[ImportQuestion]:
-    """Begin to ask about a graph; at the end of the block the child ends.
+    """Begin to ask about a graph, whose ops must be ops of that TensorFlow; at the end of the block the child ends.
 
     Not asked about are graphs of more than `MOST_NODES` nodes, those of which the message was not kept, and those that
     would reach out of the process; nor is any where the library is not found, as on macOS.
@@ -98,6 +99,8 @@ class _AskedOfChild(ImportQuestion):
 
     def refuse(self) -> bool:
         said = b"".join(iter(self._read_piece, b""))
+        if said.startswith(_UNREGISTERED):
+            return False  # an op that TensorFlow's Python brings along: the C library alone cannot judge the graph
         if said.startswith(_REFUSED):
             reason = " ".join(said[1:].decode(errors="replace").split())
             raise ImportRefusedError(f"TensorFlow would not import this graph: {reason}")

@@ -10,6 +10,7 @@ from simplace.errors import ImportRefusedError
 from simplace.graph.graph_def import parse_graph_def, parse_text
 from simplace.graph.node_def import GraphDef
 from simplace.graph.protos import from_text
+from simplace.kernels.registry import KernelTable
 from simplace.oracle import import_question
 from simplace.oracle.import_question import MOST_NODES, NOT_ASKED, ask_import
 from tests.worlds import constant, node
@@ -49,6 +50,12 @@ def test_the_reason_is_tensorflows() -> None:
     asked = graph(constant("a", (2, 3)), number("axis", 5), node("b", "Sum", "a", "axis"))
     with pytest.raises(ImportRefusedError, match="would not import this graph: Invalid reduction dimension 5 "):
         is_imported(asked)
+
+
+@pytest.mark.tf
+def test_an_op_that_only_tensorflows_python_brings_along_is_no_reason() -> None:
+    assert KernelTable.shipped().op("GraphDefVersion")
+    assert not is_imported(graph(node("version", "GraphDefVersion")))
 
 
 @pytest.mark.tf
