@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import sys
 from bisect import bisect_right
-from collections.abc import Callable, Collection, Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import replace
 from graphlib import CycleError, TopologicalSorter
 from itertools import pairwise
@@ -44,17 +44,15 @@ def prune_to_targets(graph: PartitionedGraph, targets: Collection[str]) -> Parti
     return replace(graph, nodes=tuple(graph.nodes[old] for old in number), outs=tuple(outs), receiver=receiver)
 
 
-def with_observed_order(
-    graph: PartitionedGraph, order: Sequence[str], stays: Callable[[int], bool]
-) -> PartitionedGraph:
-    """Order the edges of nodes that have more than eight by when their ends started in a run on one thread.
+def with_observed_order(graph: PartitionedGraph, order: Sequence[str]) -> PartitionedGraph:
+    """Order the edges of nodes that have more than eight by when their ends started in a step on the caller's thread.
 
     Of the source's, one goes to the sink (`Graph::Graph` of tensorflow/core/graph/graph.cc), which is no node here.
 
-    `order` names the nodes by start. Each run of a node bears out the order of the ends that it made ready: those that
-    had no other input left to wait for. `stays` returns whether a node is cheap: cheap ends start in the order of the
-    edges, expensive ones in the reverse order but for the last one, which may start first. Ends that did not run keep
-    their place at the end.
+    `order` names the nodes by start. That thread runs all nodes in the order in which they become ready, so each run of
+    a node bears out the order of the ends that it made ready: those that had no other input left to wait for. Ends that
+    did not run keep their place at the end. Mirrors `run_all_kernels_inline_` in `ScheduleReady` of
+    tensorflow/core/common_runtime/executor.cc.
     """
     places: dict[str, list[int]] = {}
     for place, name in enumerate(order):
@@ -66,10 +64,7 @@ def with_observed_order(
             return edges
         ends = {names[edge.dst]: {names[into.src] for into in graph.ins[edge.dst]} for edge in edges}
         rank = _rank_ends(places, names[edges[0].src], ends)
-        cheap = sorted((edge for edge in edges if stays(edge.dst)), key=lambda edge: rank[names[edge.dst]])
-        others = [edge for edge in edges if not stays(edge.dst)]
-        expensive = sorted(others, key=lambda edge: rank[names[edge.dst]], reverse=True)
-        return tuple(sorted([*cheap, *expensive], key=lambda edge: edge.dst_slot == CONTROL))
+        return tuple(sorted(edges, key=lambda edge: (edge.dst_slot == CONTROL, rank[names[edge.dst]])))
 
     return replace(graph, outs=tuple(observed(edges) for edges in graph.outs))
 
@@ -86,11 +81,12 @@ def _rank_ends(places: Mapping[str, list[int]], node: str, ends: Mapping[str, Co
         made_ready = sorted(
             (start, end)
             for end, start in starts.items()
-            # What starts later than all ends could have done was made ready by something else.
-            if place < start <= place + len(ends)
+            if place < start < sys.maxsize
             and all(start <= _find_next(places.get(name, []), place) for name in ends[end])
         )
-        for (_, first), (_, second) in pairwise(made_ready):
+        # They start one after the other: what starts later than all of them was made ready by something else.
+        block = [end for start, end in made_ready if start < made_ready[0][0] + len(ends)]
+        for first, second in pairwise(block):
             before.setdefault(second, set()).add(first)
             before.setdefault(first, set())
     try:

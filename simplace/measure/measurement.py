@@ -128,9 +128,10 @@ class MeasuredStep:
 class Measurement:
     """Record of the traced steps of one thread setting.
 
-    `held` are as many again and one more, run later in the same session while the executor's moving averages hold
-    still: the same ops are expensive in all of them. Tracing these takes longer, so only their order counts. `pace` is
-    that of the machine while nothing disturbs it, 0 where that was not measured.
+    `held` are as many again, run later in the same session while the executor's moving averages hold still: the same
+    ops are expensive in all of them. Tracing these takes longer, so only their order counts. `edge_order` has the nodes
+    by start in a step that the caller's thread ran alone: it shows the order of more than eight edges of a node, which
+    is a session's own. `pace` is that of the machine while nothing disturbs it, 0 where that was not measured.
     """
 
     tensorflow: str
@@ -138,6 +139,7 @@ class Measurement:
     intra_op: int
     steps: tuple[MeasuredStep, ...]
     held: tuple[MeasuredStep, ...]
+    edge_order: tuple[str, ...] = ()
     pace: float = 0.0
 
     @cached_property
@@ -267,7 +269,13 @@ def measure_target(target: str | Path, options: MeasureOptions, kind: type[M]) -
     pace = paces[len(paces) // _FAST] if paces else 0.0
     found = tuple(
         Measurement(
-            values["tensorflow"], inter_op, intra_op, steps, tuple(_read_step(step) for step in own["held"]), pace
+            values["tensorflow"],
+            inter_op,
+            intra_op,
+            steps,
+            tuple(_read_step(step) for step in own["held"]),
+            tuple(own["edge_order"]),
+            pace,
         )
         for (inter_op, intra_op), steps, own in zip(options.settings, traced, values["settings"], strict=True)
     )

@@ -1,6 +1,7 @@
 """A step simulated as a measured one ran: its node times, loops and branches, expensive ops, and order of edges.
 
-TensorFlow keeps more than eight edges of a node in the order of addresses; that is observed in one step on one thread.
+TensorFlow keeps more than eight edges of a node in the order of addresses; that is observed in one step in which the
+caller's thread ran all nodes in the order in which they became ready.
 An op whose kernel takes about 8000 cycles may be cheap or expensive: TensorFlow was asked which ones are, and the trace
 shows which ones were dispatched.
 """
@@ -15,9 +16,8 @@ from simplace.costs.recorded_costs import RecordedCosts
 from simplace.costs.roofline import make_roofline
 from simplace.executor.control_flow import control_flow
 from simplace.executor.execution import Execution, execute_graph
-from simplace.executor.kernel_stats import EXPENSIVE_CYCLES, INITIAL_CYCLES, can_be_expensive, settled_cycles
+from simplace.executor.kernel_stats import EXPENSIVE_CYCLES
 from simplace.executor.observed_outcomes import observe_outcomes
-from simplace.executor.session_run import with_observed_order
 from simplace.executor.step_options import StepOptions
 from simplace.measure.measurement import MeasuredStep, Measurement
 from simplace.measure.observed_dispatch import observe_dispatches
@@ -50,26 +50,6 @@ def simulate_measured_step(
     options = StepOptions(inter_op=measured.inter_op, intra_op=1, cores=cores, warm=warm)
     flow = control_flow(graph, observed=observe_outcomes(graph, control_flow(graph), step.order))
     return execute_graph(estimate_costs(graph, costs), flow, options)
-
-
-def order_edges_as_observed(
-    graph: PartitionedGraph, measured: Measurement, step: MeasuredStep, *, warm: bool = True
-) -> PartitionedGraph:
-    """Return the graph with its edges in the order of one step; with several threads that is a guess."""
-    averages = _make_averages(step)
-
-    def stays(node: int) -> bool:
-        if measured.inter_op == -1:  # the caller's thread takes all in turn
-            return True
-        part = graph.nodes[node]
-        cycles = (
-            settled_cycles(part.op, averages.get(part.name, _CHEAP)[0] * make_roofline().clock)
-            if warm
-            else INITIAL_CYCLES
-        )
-        return not can_be_expensive(part.op, "CPU") or cycles <= EXPENSIVE_CYCLES
-
-    return with_observed_order(graph, step.order, stays)
 
 
 def list_traced_nodes(run: Execution, step: MeasuredStep) -> list[str]:

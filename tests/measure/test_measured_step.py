@@ -44,26 +44,26 @@ def test_a_step_tells_by_how_much_the_machine_was_slower_than_undisturbed() -> N
 def test_quiet_steps_are_those_of_an_undisturbed_machine_in_their_order() -> None:
     slow, waiting, quiet = step(540.0), step(300.0, delay=60), [step(300.0 + i) for i in range(6)]
     steps = (quiet[5], slow, *quiet[:3], waiting, *quiet[3:5])
-    assert Measurement("2.21.0", 1, 1, steps, (), 300.0).quiet_steps == (quiet[5], *quiet[:5])
+    assert Measurement("2.21.0", 1, 1, steps, (), (), 300.0).quiet_steps == (quiet[5], *quiet[:5])
 
 
 def test_where_few_steps_are_quiet_slow_ones_count_before_delayed_ones() -> None:
     steps = tuple(step(pace) for pace in (600.0, 300.0, 540.0, 450.0, 380.0))
     delayed = step(300.0, delay=60), step(300.0, delay=400)
-    found = Measurement("2.21.0", 1, 1, (*delayed, *steps), (), 300.0).quiet_steps
+    found = Measurement("2.21.0", 1, 1, (*delayed, *steps), (), (), 300.0).quiet_steps
     assert found == steps
-    assert Measurement("2.21.0", 1, 1, (*delayed, *steps[:4]), (), 300.0).quiet_steps == (delayed[0], *steps[:4])
+    assert Measurement("2.21.0", 1, 1, (*delayed, *steps[:4]), (), (), 300.0).quiet_steps == (delayed[0], *steps[:4])
 
 
 def test_a_quarter_of_many_disturbed_steps_counts() -> None:
     steps = tuple(step(400.0 + i) for i in range(40))
-    assert Measurement("2.21.0", 1, 1, steps, (), 300.0).quiet_steps == steps[:10]
+    assert Measurement("2.21.0", 1, 1, steps, (), (), 300.0).quiet_steps == steps[:10]
 
 
 def test_times_of_nodes_are_those_of_quiet_steps() -> None:
     fast = MeasuredStep((node("a", 0, 1000, 0, 0),), pace=300.0)
     slow = MeasuredStep((node("a", 0, 1800, 0, 0),), pace=540.0)
-    measured = Measurement("2.21.0", 1, 1, (*[fast] * 5, *[slow] * 9), (), 300.0)
+    measured = Measurement("2.21.0", 1, 1, (*[fast] * 5, *[slow] * 9), (), (), 300.0)
     assert (measured.seconds, measured.kernels) == ({"a": 1e-6}, {"a": 1e-6})
 
 

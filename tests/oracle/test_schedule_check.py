@@ -19,12 +19,13 @@ from simplace.costs.cpu_sheet import list_core_peaks
 from simplace.costs.recorded_costs import cost_file
 from simplace.devices.device_set import local_devices
 from simplace.errors import ProgramError, SimplaceError, TargetError
+from simplace.executor.session_run import with_observed_order
 from simplace.executor.step_options import StepOptions
 from simplace.graph import graph_def
 from simplace.kernels.registry import KernelTable
 from simplace.measure import measurement
 from simplace.measure.measurement import Measured, MeasureOptions
-from simplace.measure.observed_order import list_traced_nodes, order_edges_as_observed, simulate_measured_step
+from simplace.measure.observed_order import list_traced_nodes, simulate_measured_step
 from simplace.measure.step_comparison import check_schedule, fixed_times, graph_that_ran, observe_step
 from simplace.oracle import launch
 from simplace.pipeline import place_program
@@ -225,8 +226,8 @@ def test_cold_steps_run_in_exactly_the_simulated_order(name: str) -> None:
     # The loop runs its ops 20 times a step.
     measured = measure(f"{MODELS}:{name}", arguments=SMALL, warm_up=0, steps=2)
     (one,) = measured.settings
-    first, second = one.steps
-    graph = order_edges_as_observed(graph_that_ran(measured), one, first, warm=False)
+    second = one.steps[1]
+    graph = with_observed_order(graph_that_ran(measured), one.edge_order)
     assert (
         list_traced_nodes(simulate_measured_step(graph, one, second, Overheads(), warm=False), second) == second.order
     )

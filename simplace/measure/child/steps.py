@@ -17,9 +17,10 @@ bookkeeping becomes while a second thread works.
 from __future__ import annotations
 
 import os
+import threading
 import time
 from collections import defaultdict
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from contextlib import ExitStack
 from functools import partial
 from itertools import pairwise
@@ -64,9 +65,10 @@ def run_steps(
     "steps" and `held` more, under "held", are those of either kind. A step has nodes with times, how disturbed it was,
     and with gauges, for one thread and for two, its pace: the median time between two nodes of the first gauge, in
     nanoseconds. On several threads it has what sharing costs before and after it, too, as the second gauge tells. With
-    `held` it has the names of expensive nodes. A held step has its nodes and these names only.
+    `held` it has the names of expensive nodes. A held step has its nodes and these names only. "edge_order" has the
+    nodes of another step by start, [] without held ones.
     """
-    found: list[dict[str, list[Any]]] = [{"steps": [], "held": []} for _ in settings]
+    found: list[dict[str, list[Any]]] = [{"steps": [], "held": [], "edge_order": []} for _ in settings]
     with ExitStack() as stack:
         sessions, targets = _open_sessions(stack, runnable, settings, cpus, warm_up)
         opened = [_open_sessions(stack, gauge, [(size, 1)], 1, warm_up) for size, gauge in enumerate(gauges, start=1)]
@@ -86,6 +88,7 @@ def run_steps(
             _add_paces(own["steps"])
         for session, (inter_op, _), own in zip(sessions, settings, found, strict=True) if held else ():
             own["held"] = _trace_held_steps(session, targets, inter_op, held)
+            own["edge_order"] = _trace_edge_order(session, targets)
     return found, [op.name for op in targets]
 
 
@@ -103,6 +106,15 @@ def _trace_held_steps(session: Any, targets: list[Any], inter_op: int, steps: in
         if ask() == before:
             break
     return [{"events": _list_events(metadata), "expensive": before} for metadata in seen]
+
+
+def _trace_edge_order(session: Any, targets: list[Any]) -> list[str]:
+    """Return the nodes by start in a step that the caller's thread runs alone, one after another as they get ready.
+
+    How many threads run a step is no part of the key of a session's executors (`DirectSession::GetOrCreateExecutors`
+    of tensorflow/core/common_runtime/direct_session.cc): the graph is the same, with the same addresses.
+    """
+    return [event[0] for event in _list_events(_run_traced(session, targets, -1))]
 
 
 def _open_sessions(
@@ -215,9 +227,12 @@ def _is_last(op: Any, assigned: list[Any]) -> bool:
 
 def _trace_step(session: Any, targets: list[Any], inter_op: int) -> tuple[dict[str, Any], Any]:
     """Return a traced step, with the wall time of one without tracing, in nanoseconds, and its trace."""
-    _, plain, _ = _time_work(partial(_run_untraced, session, targets, inter_op))
-    metadata, _, delay = _time_work(partial(_run_traced, session, targets, inter_op))
-    return {"delay": delay, "untraced": plain}, metadata
+    start = time.perf_counter_ns()
+    _run_untraced(session, targets, inter_op)
+    plain = time.perf_counter_ns() - start
+    before = _sum_core_waits(inter_op)
+    metadata = _run_traced(session, targets, inter_op)
+    return {"delay": _sum_core_waits(inter_op) - before, "untraced": plain}, metadata
 
 
 def _run_untraced(session: Any, targets: list[Any], inter_op: int) -> None:
@@ -236,17 +251,14 @@ def _make_run_options(inter_op: int, **others: Any) -> Any:
     return v1.RunOptions(**caller, **others)
 
 
-def _time_work(work: Callable[[], Any]) -> tuple[Any, int, int]:
-    """Return what some work returns, its wall time, and how long threads of this process waited for a core then."""
-    before = _sum_core_waits()
-    start = time.perf_counter_ns()
-    result = work()
-    return result, time.perf_counter_ns() - start, _sum_core_waits() - before
+def _sum_core_waits(inter_op: int) -> int:
+    """Return the nanoseconds that this process's threads waited for a core; 0 where the system does not say.
 
-
-def _sum_core_waits() -> int:
-    """Return the nanoseconds that this process's threads waited for a core; 0 where the system does not say."""
-    said = (_read_thread_file(thread, "schedstat").split() for thread in _own_threads())
+    The caller's own thread does not count where it runs no nodes: it waits until a step is over, and then for a core
+    that a thread of the pool still holds.
+    """
+    threads = _own_threads() - (set() if inter_op == -1 else {threading.get_native_id()})
+    said = (_read_thread_file(thread, "schedstat").split() for thread in threads)
     return sum(int(words[1]) for words in said if len(words) > 1)
 
 
