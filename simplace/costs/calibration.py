@@ -21,7 +21,7 @@ from typing import NamedTuple, Protocol
 
 from simplace.costs.cost_model import Overheads
 
-_DEAD_NODES = 50 * 12  # of the probe "dead"
+_DEAD, _FEW_DEAD, _BRANCHES = 50, 2, 12  # nodes on each branch of the probes "dead" and "few dead", and branches
 _SPUN = 8000  # nanoseconds: a thread that spins is faster than that, waking one is slower
 _LOST = 10  # times the median: bookkeeping does not take that long
 _ENOUGH = 50  # gaps of a kind in a step of the probe "shared": else its loops did not run at once
@@ -130,7 +130,7 @@ def derive_overheads(probes: Mapping[str, Sequence[ProbeStep]], pace: float = 0.
     def scale(name: str, first: float = small.first) -> Steps:
         return [_scale_step(step, pace, first) for step in probes[name]]
 
-    dead = max(0.0, _sum_gaps(scale("dead")) - _sum_gaps(scale("alive"))) / _DEAD_NODES
+    dead, to_dead = _measure_dead_nodes(*(_sum_gaps(scale(name)) for name in ("alive", "few dead", "dead")))
     dispatch, queue = _measure_dispatch(scale("wide"), _measure_gap(scale("after 64")))
     spin, spin_hand_off, parked = _hand_offs([scale(name, first=0.0) for name in probes if "beside" in name])
     chains = [
@@ -150,6 +150,7 @@ def derive_overheads(probes: Mapping[str, Sequence[ProbeStep]], pace: float = 0.
         contention=median(one.contention for one in sharing) if sharing else 1.0,
         hand_off_s=hand_off / 1e9,
         dead_s=dead / 1e9,
+        to_dead_s=to_dead / 1e9,
         dispatch_s=dispatch / 1e9,
         wake_s=wake / 1e9,
         queue_s=queue / 1e9,
@@ -282,6 +283,16 @@ def measure_sharing(runs: Sequence[Run]) -> Sharing | None:
 def _sum_gaps(steps: Steps) -> float:
     """Return the time between nodes, summed up over a step."""
     return median(sum(after.start - before.end for before, after in pairwise(runs)) for runs in steps)
+
+
+def _measure_dead_nodes(alive: float, few: float, many: float) -> tuple[float, float]:
+    """Return what a dead node takes, and what comes to the first of a row, of the times of three probes.
+
+    >>> _measure_dead_nodes(0.0, 12 * (300.0 + 2 * 10.0), 12 * (300.0 + 50 * 10.0))
+    (10.0, 300.0)
+    """
+    dead = max(0.0, many - few) / (_BRANCHES * (_DEAD - _FEW_DEAD))
+    return dead, max(0.0, (few - alive) / _BRANCHES - _FEW_DEAD * dead)
 
 
 def _average_without_outliers(times: Sequence[float]) -> float:

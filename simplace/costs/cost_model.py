@@ -109,7 +109,8 @@ class KernelCost(NamedTuple):
 class Overheads:
     """Record of the fixed times of the executor, in seconds.
 
-    `op_s`: bookkeeping of an op on its thread. `dead_s`: the same for a node that is dead.
+    `op_s`: bookkeeping of an op on its thread. `dead_s`: the same for a node that is dead, `to_dead_s`: what comes to
+    it where the node before it on the thread was not dead.
     `first_s`: what comes to `op_s` where a node runs for the first time in a step, so that its data are in no cache.
     `code_s`: what comes to both where no node of that op type has run in the step, so that its code is in none either.
     `label_s`: what a trace takes for a byte of a node's label, `name_s` where the node runs for the first time in a
@@ -133,6 +134,7 @@ class Overheads:
     poll_s: float = 0.0
     step_s: float = 0.0
     dead_s: float = 0.0
+    to_dead_s: float = 0.0
     dispatch_s: float = 0.0
     wake_s: float = 0.0
     queue_s: float = 0.0

@@ -80,11 +80,12 @@ class _TensorFlowSimulation:
         devices = self.graph.placed.devices.by_name
         self.device = [devices[node.device] for node in self.graph.nodes]
         overheads = estimated.model.overheads
-        self.op_ns, self.first_ns, self.code_ns, self.dead_ns = (
+        self.op_ns, self.first_ns, self.code_ns, self.dead_ns, self.to_dead_ns = (
             _to_nanoseconds(overheads.op_s),
             _to_nanoseconds(overheads.first_s),
             _to_nanoseconds(overheads.code_s),
             _to_nanoseconds(overheads.dead_s),
+            _to_nanoseconds(overheads.to_dead_s),
         )
         self.shared_ns = _to_nanoseconds(overheads.shared_s)
         self.contention = overheads.contention
@@ -254,7 +255,8 @@ class _TensorFlowSimulation:
         """Run a node on a worker, which may have waited for the launch `after`; return whether it takes time."""
         node, now = activation.node, self.events.now
         runs = not activation.is_dead
-        own, fetching = self._bookkeeping(node) if runs else (self.dead_ns, 0)
+        own, fetching = self._bookkeeping(node) if runs else (self.dead_ns, 0 if worker.was_dead else self.to_dead_ns)
+        worker.was_dead = not runs
         work = self._contend(self.process_of[node], own) + fetching
         intra_op_workers: list[int] = []
         if runs:

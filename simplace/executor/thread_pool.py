@@ -27,10 +27,10 @@ class Worker:
     """Record of one thread: `queue` is its own in the pool, `inline` what it will run before it looks there again.
 
     `owed` is bookkeeping in nanoseconds that it has to do first. A thread without work spins until `spins_until`;
-    it has had none since `idle_since`, None for a thread that had none before.
+    it has had none since `idle_since`, None for a thread that had none before. `was_dead`: so was its last node.
     """
 
-    __slots__ = ("idle_since", "inline", "last_span", "last_time", "owed", "pool", "queue", "spins_until", "track")
+    __slots__ = ("idle_since", "inline", "last_span", "last_time", "owed", "pool", "queue", "spins_until", "track", "was_dead")
 
     def __init__(self, pool: Pool, track: int) -> None:
         self.pool = pool
@@ -42,6 +42,7 @@ class Worker:
         self.owed = 0
         self.spins_until = _PARKED
         self.idle_since: int | None = None
+        self.was_dead = False
 
     @property
     def parked_at(self) -> int:

@@ -96,6 +96,7 @@ def test_each_fixed_time_is_read_off_its_probe() -> None:
         "small, long names": [named(looped(300, 600, 150, 400), byte=1, name=70)] * 4,
         "shared": [two_loops(300, 80, 60)] * 4,
         "alive": [row("switch", 13, 100, 500)] * 4,
+        "few dead": [row("switch", 13, 100, 800)] * 4,
         "dead": [dead] * 4,
         "wide": [wide(700, 200, 100)] * 4,
         "after 64": [row("product", 24, 6000, 700)] * 4,
@@ -109,7 +110,7 @@ def test_each_fixed_time_is_read_off_its_probe() -> None:
     assert found.first_s == pytest.approx(600e-9, rel=0.15)
     assert found.code_s == pytest.approx(400e-9)
     assert found.shared_s == pytest.approx(80e-9, rel=0.05)
-    assert found.dead_s == pytest.approx(12 * 1500e-9 / 600)
+    assert (found.dead_s, found.to_dead_s) == pytest.approx((1200e-9 / 48, 250e-9))  # two take 300 ns
     assert found.dispatch_s == pytest.approx(200e-9)
     assert found.queue_s == pytest.approx(100e-9)
     assert [found.hand_off_s, found.wake_s] == pytest.approx([30e-6, 18e-6])
@@ -131,6 +132,7 @@ def test_fetching_data_from_memory_takes_as_long_at_every_pace() -> None:
     slow, rest = 3, {
         "shared": [two_loops(300, 80, 60)],
         "alive": [row("switch", 13, 100, 300 + 600)],
+        "few dead": [row("switch", 13, 100, 300 + 60 + 600)],
         "dead": [row("switch", 13, 100, 300 + 600)],
         "wide": [wide(300 + 600 + 50, 200, 100)],
         "after 64": [row("product", 24, 6000, 300 + 600 + 50)],
@@ -149,7 +151,7 @@ def test_fetching_data_from_memory_takes_as_long_at_every_pace() -> None:
     assert found.op_s == pytest.approx(270e-9)
     assert found.first_s == pytest.approx(600e-9)
     assert (found.label_s, found.name_s) == pytest.approx((1e-9, 70e-9))
-    assert found.dead_s == pytest.approx(12 * 1500e-9 / 600)
+    assert found.dead_s == pytest.approx(1440e-9 / 48)
     assert (found.dispatch_s, found.queue_s) == pytest.approx((200e-9, 100e-9))
     assert found.after_s[-1] == pytest.approx((200e-6, 500e-9))
     slower = derive_overheads(probes, slow * 290.0)
@@ -162,6 +164,7 @@ def test_of_each_probe_the_steps_near_the_pace_count() -> None:
     rest = {
         "shared": [two_loops(300, 80, 60)],
         "alive": [row("switch", 13, 100, 900)],
+        "few dead": [row("switch", 13, 100, 900)],
         "dead": [row("switch", 13, 100, 900)],
         "wide": [wide(700, 200, 100)],
         "after 64": [row("product", 24, 6000, 700)],
@@ -184,6 +187,7 @@ def test_what_takes_many_times_the_median_is_left_out() -> None:
         "small": [[*disturbed[:-5], *late]],
         "shared": [two_loops(300, 80, 10)],  # too few gaps to tell anything
         "alive": [row("switch", 13, 100, 500)],
+        "few dead": [row("switch", 13, 100, 500)],
         "dead": [row("switch", 13, 100, 500)],
         "wide": [wide(700, 200, 100)],
         "after 64": [row("product", 24, 6000, 700)],
@@ -208,6 +212,7 @@ def test_waking_a_thread_takes_longer_after_long_idleness() -> None:
         "small": [looped(300, 600, 150)],
         "shared": [two_loops(300, 80, 60)],
         "alive": [row("switch", 13, 100, 500)],
+        "few dead": [row("switch", 13, 100, 500)],
         "dead": [row("switch", 13, 100, 500)],
         "wide": [wide(700, 200, 100)],
         "after 64": [row("product", 24, 6000, 700)],

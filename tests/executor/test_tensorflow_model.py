@@ -152,6 +152,23 @@ def test_first_op_of_its_type_in_a_step_costs_more() -> None:
     assert steps == (232_000_000, 464_000_000)  # x 110, A 110 + 1, B 10 + 1; and again in the next step
 
 
+def test_the_first_of_dead_nodes_in_a_row_costs_more() -> None:
+    text = """
+        p = Placeholder() @c {dtype=bool}
+        x = Placeholder() @c {dtype=float}
+        s = Switch(x, p) @c
+        N = Neg(s) @c
+        O = Neg(N) @c
+        A = Abs(s:1) @c
+        m = Merge(O, A) @c {N=2}
+    """
+    times = [
+        run(text, Costs(overheads=Overheads(dead_s=0.01, to_dead_s=more)), inter_op=1).trace.makespan
+        for more in (0.0, 0.1)
+    ]
+    assert times == [21_000_000, 121_000_000]  # 1 for A, and 10 each for N and O
+
+
 def test_iterations_take_their_own_times_where_these_are_known() -> None:
     class Each(Costs):
         def kernel(self, call: OpCall) -> KernelCost:
