@@ -53,6 +53,7 @@ class ModelledCosts:
     has_own_kernels: bool = True
     _plans: dict[tuple[str, str], ProductPlan] = field(default_factory=dict, compare=False, repr=False)
     _seen: dict[Any, tuple[KernelTime, str]] = field(default_factory=dict, compare=False, repr=False)
+    _on_core: dict[str, tuple[float, float]] = field(default_factory=dict, compare=False, repr=False)
 
     @property
     def name(self) -> str:
@@ -124,11 +125,16 @@ class ModelledCosts:
 
     def _count_shards(self, time: KernelTime, call: OpCall) -> int:
         """Return how many threads would share the same work on the host, as in the textbook's pool of each device."""
-        core = self.roofline.hardware.cpu
-        dtype = call.outputs[0].dtype.removesuffix("_ref") if call.outputs else "float32"
-        flops = time.arithmetic * self.sheet.flops(dtype, self._is_on_tensor_cores(dtype)) if time.arithmetic else 0.0
-        seconds = max(flops / core.flops("float32", False), time.memory * self.sheet.bandwidth / core.bandwidth)
-        return count_shards(seconds * core.clock)
+        dtype = call.outputs[0].dtype if call.outputs else "float32"
+        rates = self._on_core.get(dtype)
+        if rates is None:
+            rates = self._on_core[dtype] = self._compare_with_core(dtype.removesuffix("_ref"))
+        return count_shards(max(time.arithmetic * rates[0], time.memory * rates[1]))
+
+    def _compare_with_core(self, dtype: str) -> tuple[float, float]:
+        """Return the cycles that a core takes for what the GPU's peaks, of arithmetic and of memory, do in a second."""
+        core, peak = self.roofline.hardware.cpu, self.sheet.flops(dtype, self._is_on_tensor_cores(dtype))
+        return core.clock * peak / core.flops("float32", False), core.clock * self.sheet.bandwidth / core.bandwidth
 
     def _model_kernel(self, call: OpCall) -> tuple[KernelTime, str] | None:
         """Return the time of an op whose family is known, and the class of operators that its error is that of."""

@@ -30,7 +30,18 @@ class Worker:
     it has had none since `idle_since`, None for a thread that had none before. `was_dead`: so was its last node.
     """
 
-    __slots__ = ("idle_since", "inline", "last_span", "last_time", "owed", "pool", "queue", "spins_until", "track", "was_dead")
+    __slots__ = (
+        "idle_since",
+        "inline",
+        "last_span",
+        "last_time",
+        "owed",
+        "pool",
+        "queue",
+        "spins_until",
+        "track",
+        "was_dead",
+    )
 
     def __init__(self, pool: Pool, track: int) -> None:
         self.pool = pool

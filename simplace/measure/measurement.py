@@ -128,10 +128,11 @@ class MeasuredStep:
 class Measurement:
     """Record of the traced steps of one thread setting.
 
-    `held` are as many again, run later in the same session while the executor's moving averages hold still: the same
-    ops are expensive in all of them. Tracing these takes longer, so only their order counts. `edge_order` has the nodes
-    by start in a step that the caller's thread ran alone: it shows the order of more than eight edges of a node, which
-    is a session's own. `pace` is that of the machine while nothing disturbs it, 0 where that was not measured.
+    `held` are as many again and one more, run later in the same session while the executor's moving averages hold
+    still: the same ops are expensive in all of them. Tracing these takes longer, so only their order counts.
+    `edge_order` has the nodes by start in a step that the caller's thread ran alone: it shows the order of more than
+    eight edges of a node, which is a session's own. `pace` is that of the machine while nothing disturbs it, 0 where
+    that was not measured.
     """
 
     tensorflow: str

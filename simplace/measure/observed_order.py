@@ -1,7 +1,8 @@
 """A step simulated as a measured one ran: its node times, loops and branches, expensive ops, and order of edges.
 
-TensorFlow keeps more than eight edges of a node in the order of addresses; that is observed in one step in which the
-caller's thread ran all nodes in the order in which they became ready.
+TensorFlow keeps more than eight edges of a node in the order of addresses; that is observed in two steps. In one the
+caller's thread ran all nodes in the order in which they became ready; which of its inputs makes a node ready may differ
+from other steps, so that one of these tells more.
 An op whose kernel takes about 8000 cycles may be cheap or expensive: TensorFlow was asked which ones are, and the trace
 shows which ones were dispatched.
 """
@@ -16,8 +17,9 @@ from simplace.costs.recorded_costs import RecordedCosts
 from simplace.costs.roofline import make_roofline
 from simplace.executor.control_flow import control_flow
 from simplace.executor.execution import Execution, execute_graph
-from simplace.executor.kernel_stats import EXPENSIVE_CYCLES
+from simplace.executor.kernel_stats import EXPENSIVE_CYCLES, settled_cycles
 from simplace.executor.observed_outcomes import observe_outcomes
+from simplace.executor.session_run import ObservedOrder, with_observed_order
 from simplace.executor.step_options import StepOptions
 from simplace.measure.measurement import MeasuredStep, Measurement
 from simplace.measure.observed_dispatch import observe_dispatches
@@ -50,6 +52,16 @@ def simulate_measured_step(
     options = StepOptions(inter_op=measured.inter_op, intra_op=1, cores=cores, warm=warm)
     flow = control_flow(graph, observed=observe_outcomes(graph, control_flow(graph), step.order))
     return execute_graph(estimate_costs(graph, costs), flow, options)
+
+
+def order_edges_as_observed(graph: PartitionedGraph, measured: Measurement, step: MeasuredStep) -> PartitionedGraph:
+    """Return the graph with its edges in the order of `measured.edge_order`, and of a step's cheap nodes beside.
+
+    Threads run cheap nodes in the order in which they become ready, as long as there are few threads.
+    """
+    always = {node.name for node in graph.nodes if settled_cycles(node.op, 0.0) > EXPENSIVE_CYCLES}
+    of_step = ObservedOrder(step.order, step.expensive | always)
+    return with_observed_order(graph, ObservedOrder(measured.edge_order), of_step)
 
 
 def list_traced_nodes(run: Execution, step: MeasuredStep) -> list[str]:

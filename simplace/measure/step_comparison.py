@@ -13,11 +13,11 @@ from simplace.devices.device_set import local_devices
 from simplace.executor.control_flow import control_flow
 from simplace.executor.execution import Execution
 from simplace.executor.observed_outcomes import observe_outcomes
-from simplace.executor.session_run import prune_to_targets, with_observed_order
+from simplace.executor.session_run import prune_to_targets
 from simplace.kernels.installed import installed_version
 from simplace.kernels.registry import KernelTable
 from simplace.measure.measurement import Measured, MeasuredStep, Measurement
-from simplace.measure.observed_order import list_traced_nodes, simulate_measured_step
+from simplace.measure.observed_order import list_traced_nodes, order_edges_as_observed, simulate_measured_step
 from simplace.partition.graph_partition import PartitionedGraph, partition_graph
 from simplace.pipeline import place_program
 
@@ -30,7 +30,7 @@ class StepAgreement:
 
     `measured` and `simulated` are medians of steps in nanoseconds, `ratio` the median of their quotients, `low` and
     `high` the quartiles, over `steps`, the least disturbed of `traced`. `same_order` counts, of the `held` steps whose
-    moving averages held still, those whose nodes started in the simulated order. `disturbed` is the
+    moving averages held still, all but the first, those whose nodes started in the simulated order. `disturbed` is the
     median share of `steps` for which a thread waited for a core, or none ran. `untraced` is the median of steps without
     tracing, with what Python adds, in nanoseconds.
     """
@@ -53,9 +53,10 @@ class StepAgreement:
 def check_schedule(measured: Measured, *, cores: int = 2) -> tuple[StepAgreement, ...]:
     """Simulate each traced step of a measurement with its own kernel times, a thread setting at a time.
 
-    The graph that ran is placed on one CPU; `cores` is how many threads run at once. The executor's fixed times are
-    those of the measurement's probes, at the pace that the machine had at that step; without any, the gap between two
-    nodes is taken from its steps on one thread.
+    The graph that ran is placed on one CPU; `cores` is how many threads run at once. The first held step is only
+    observed: it tells more of the order of more than eight edges of a node. The executor's fixed times are those of the
+    measurement's probes, at the pace that the machine had at that step; without any, the gap between two nodes is taken
+    from its steps on one thread.
     """
     fixed, graph = fixed_times(measured), graph_that_ran(measured)
     return tuple(_compare_setting(graph, own, fixed, cores) for own in measured.settings)
@@ -92,7 +93,8 @@ def _adapt_to_step(fixed: Overheads, step: MeasuredStep, pace: float) -> Overhea
 
 def _compare_setting(graph: PartitionedGraph, measured: Measurement, fixed: Overheads, cores: int) -> StepAgreement:
     """Compare a setting; `fixed` holds for its pace, and each step has its own."""
-    held, found = measured.held, with_observed_order(graph, measured.edge_order)
+    first, *held = measured.held
+    found = order_edges_as_observed(graph, measured, first)
     steps = measured.quiet_steps
     lengths = [
         _measure_length(

@@ -19,7 +19,7 @@ from simplace.costs.cpu_sheet import list_core_peaks
 from simplace.costs.recorded_costs import cost_file
 from simplace.devices.device_set import local_devices
 from simplace.errors import ProgramError, SimplaceError, TargetError
-from simplace.executor.session_run import with_observed_order
+from simplace.executor.session_run import ObservedOrder, with_observed_order
 from simplace.executor.step_options import StepOptions
 from simplace.graph import graph_def
 from simplace.kernels.registry import KernelTable
@@ -227,7 +227,7 @@ def test_cold_steps_run_in_exactly_the_simulated_order(name: str) -> None:
     measured = measure(f"{MODELS}:{name}", arguments=SMALL, warm_up=0, steps=2)
     (one,) = measured.settings
     second = one.steps[1]
-    graph = with_observed_order(graph_that_ran(measured), one.edge_order)
+    graph = with_observed_order(graph_that_ran(measured), ObservedOrder(one.edge_order))
     assert (
         list_traced_nodes(simulate_measured_step(graph, one, second, Overheads(), warm=False), second) == second.order
     )

@@ -29,7 +29,7 @@ def answer_request(request: dict[str, Any]) -> dict[str, Any]:
     settings = [(inter_op, intra_op) for inter_op, intra_op in request["settings"]]
     gauges = probes.build_gauges() if request["probes"] else ()
     count = request["steps"]
-    made, targets = steps.run_steps(found, settings, request["cpus"], request["warm_up"], count, gauges, held=count)
+    made, targets = steps.run_steps(found, settings, request["cpus"], request["warm_up"], count, gauges, held=count + 1)
     return {
         **values,
         "name": name,

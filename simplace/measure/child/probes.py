@@ -35,7 +35,8 @@ def run_probes(warm_up: int, count: int) -> dict[str, Any]:
     """
     one: dict[str, Callable[[], None]] = {
         "small": _build_small_ops, "alive": partial(_build_switches, 0), "dead": partial(_build_switches, 50),
-        "few dead": partial(_build_switches, 2), "wide": _build_fan_out, "small, long names": partial(_build_small_ops, _LONG_NAME),
+        "few dead": partial(_build_switches, 2), "wide": _build_fan_out,
+        "small, long names": partial(_build_small_ops, _LONG_NAME),
     }  # fmt: skip
     one |= {f"after {side}": partial(_build_chain, side) for side in _SIDES_AFTER}
     two: dict[str, Callable[[], None]] = {f"beside, {wait}": partial(_build_pairs, wait) for wait in _WAITS}
