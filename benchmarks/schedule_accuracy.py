@@ -2,10 +2,10 @@
 
 Run: python benchmarks/schedule_accuracy.py [--steps N] [--processes N] [PROGRAM ...]. Each step that TensorFlow traces
 is simulated with the node times of that step; the executor's fixed times are measured beside, on graphs of their own.
-Steps in which threads had to wait for a core, or the computer was slower than at other times, are left out where there
-are enough others, so a quiet computer is worth much. Where in memory the data of a graph lie differs from process to
-process, and with it the time between small nodes: a ratio is the median of all processes' ratios. The quartiles are
-those of a process's steps, the lowest and the highest of all processes.
+Steps in which a thread had no core for a while are left out where there are enough others, so a quiet computer is
+worth much. Where in memory the data of a graph lie differs from process to process, and with it the time between small
+nodes: a ratio is the median of all processes' ratios. The quartiles are those of a process's steps, the lowest and the
+highest of all processes.
 """
 
 from __future__ import annotations

@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass, field
 from functools import cached_property
 from itertools import accumulate, pairwise
+from math import inf
 from pathlib import Path
 from statistics import fmean, median
 from typing import Any, TypeVar
@@ -24,7 +25,7 @@ from simplace.program.program import Program
 
 _QUIET = 0.05  # of a step: where its threads waited longer than that for a core, something else disturbed it
 _STEADY = 0.15  # how much slower the machine may be than at the undisturbed pace
-_AWAKE = 100_000  # nanoseconds: waking a thread takes less
+_AWAKE = 150_000  # nanoseconds: waking a thread takes less
 _LEAST, _QUARTER = 5, 4  # steps to keep, however disturbed, or of so many one
 _FAST = 10  # a machine is undisturbed in one of so many steps at least
 
@@ -66,11 +67,6 @@ class MeasuredStep:
     sharing: tuple[Sharing, ...] = ()
     expensive: frozenset[str] = frozenset()
 
-    @property
-    def delayed(self) -> float:
-        """Return the share of the step for which threads waited for a core, or none of them ran."""
-        return (self.delay + self.stall) / self.span
-
     @cached_property
     def stall(self) -> int:
         """Return for how long no node ran, in nanoseconds, counting only what is longer than waking a thread takes.
@@ -81,6 +77,37 @@ class MeasuredStep:
         ends = accumulate((run.end for run in self.runs), max)
         pauses = (after.start - end for end, after in zip(ends, self.runs[1:], strict=False))
         return sum(pause for pause in pauses if pause > _AWAKE)
+
+    @cached_property
+    def absence(self) -> int:
+        """Return for how long one thread ran at most though a node waited for another one, in nanoseconds.
+
+        As in `stall`, only what is longer than waking a thread takes: the machine below had taken its core away. Says
+        something of steps on several threads only.
+        """
+        alone = [(start, end) for start, end in self._list_times_alone() if end - start > _AWAKE]
+        waits = [
+            (run.scheduled, run.start) for run in self.runs if run.scheduled and run.start - run.scheduled > _AWAKE
+        ]
+        found = sorted((max(start, since), min(end, until)) for start, end in alone for since, until in waits)
+        total = last = 0
+        for start, end in found:
+            if end - start > _AWAKE:
+                total += max(0, end - max(start, last))
+                last = max(last, end)
+        return total
+
+    def _list_times_alone(self) -> Iterator[tuple[int, int]]:
+        """Yield from when to when one node ran at most, in nanoseconds."""
+        changes = sorted([*((run.start, 1) for run in self.runs), *((run.end, -1) for run in self.runs)])
+        since, running = changes[0][0], 0
+        for time, change in changes:
+            running += change
+            if (running, change) == (2, 1):
+                yield since, time
+            elif (running, change) == (1, -1):
+                since = time
+        yield since, changes[-1][0]
 
     def measure_slowness(self, pace: float) -> float:
         """Return by how much of an undisturbed `pace` the machine was slower; 0 where either is unknown."""
@@ -150,13 +177,28 @@ class Measurement:
         What a delay or a stall adds to a step no simulation knows; a slow machine is one of another pace. So the
         delayed steps are the last to be taken.
         """
-        order = sorted(range(len(self.steps)), key=self._rate_disturbance)
-        quiet = sum(self._rate_disturbance(i) <= (0.0, _STEADY) for i in order)
+        return self._choose_steps(_STEADY)
+
+    @cached_property
+    def undelayed_steps(self) -> tuple[MeasuredStep, ...]:
+        """Return the steps that nothing delayed, however slow the machine was, or the least delayed ones."""
+        return self._choose_steps(inf)
+
+    def measure_delay(self, step: MeasuredStep) -> float:
+        """Return the share of a step for which a thread had no core, though there was something to run."""
+        idle = step.stall if self.inter_op in (1, -1) else max(step.stall, step.absence)
+        return (step.delay + idle) / step.span
+
+    def _choose_steps(self, steady: float) -> tuple[MeasuredStep, ...]:
+        """Return the steps without delay on a machine that was not slower than undisturbed by more than a share."""
+        rated = [self._rate_disturbance(step) for step in self.steps]
+        order = sorted(range(len(self.steps)), key=rated.__getitem__)
+        quiet = sum(rate <= (0.0, steady) for rate in rated)
         return tuple(self.steps[i] for i in sorted(order[: max(quiet, _LEAST, len(self.steps) // _QUARTER)]))
 
-    def _rate_disturbance(self, step: int) -> tuple[float, float]:
+    def _rate_disturbance(self, step: MeasuredStep) -> tuple[float, float]:
         """Return the delay of a step beyond what is quiet, then by how much the machine was slower."""
-        delayed, slowness = self.steps[step].delayed, self.steps[step].measure_slowness(self.pace)
+        delayed, slowness = self.measure_delay(step), step.measure_slowness(self.pace)
         return (delayed if delayed > _QUIET else 0.0), slowness
 
     @property

@@ -29,10 +29,10 @@ class StepAgreement:
     """Record of the comparison of one thread setting.
 
     `measured` and `simulated` are medians of steps in nanoseconds, `ratio` the median of their quotients, `low` and
-    `high` the quartiles, over `steps`, the least disturbed of `traced`. `same_order` counts, of the `held` steps whose
-    moving averages held still, all but the first, those whose nodes started in the simulated order. `disturbed` is the
-    median share of `steps` for which a thread waited for a core, or none ran. `untraced` is the median of steps without
-    tracing, with what Python adds, in nanoseconds.
+    `high` the quartiles, over `steps`, those of `traced` that nothing delayed. `same_order` counts, of the `held` steps
+    whose moving averages held still, all but the first, those whose nodes started in the simulated order. `disturbed`
+    is the median share of `steps` for which a thread had no core. `untraced` is the median of steps without tracing,
+    with what Python adds, in nanoseconds.
     """
 
     inter_op: int
@@ -95,7 +95,7 @@ def _compare_setting(graph: PartitionedGraph, measured: Measurement, fixed: Over
     """Compare a setting; `fixed` holds for its pace, and each step has its own."""
     first, *held = measured.held
     found = order_edges_as_observed(graph, measured, first)
-    steps = measured.quiet_steps
+    steps = measured.undelayed_steps
     lengths = [
         _measure_length(
             simulate_measured_step(
@@ -122,7 +122,7 @@ def _compare_setting(graph: PartitionedGraph, measured: Measurement, fixed: Over
             list_traced_nodes(simulate_measured_step(found, measured, step, fixed, cores), step) == step.order
             for step in held
         ),
-        median(step.delayed for step in steps),
+        median(measured.measure_delay(step) for step in steps),
         median(untraced[: max(_LEAST, len(untraced) // 4)]),
     )
 

@@ -67,8 +67,41 @@ def test_times_of_nodes_are_those_of_quiet_steps() -> None:
     assert (measured.seconds, measured.kernels) == ({"a": 1e-6}, {"a": 1e-6})
 
 
+def waiting(name: str, scheduled: int, start: int, end: int) -> NodeRun:
+    return NodeRun(name, start, end, start, end, scheduled)
+
+
+def measured_on(inter_op: int, *steps: MeasuredStep) -> Measurement:
+    return Measurement("2.21.0", inter_op, 1, steps, (), (), 300.0)
+
+
 def test_a_pause_in_which_no_thread_ran_delays_a_step_where_waking_a_thread_takes_less() -> None:
-    runs = (node("a", 0, 1_000, 0, 0), node("b", 60_000, 500_000, 0, 0), node("c", 70_000, 80_000, 0, 0),
+    runs = (node("a", 0, 1_000, 0, 0), node("b", 90_000, 500_000, 0, 0), node("c", 100_000, 110_000, 0, 0),
             node("d", 700_000, 1_000_000, 0, 0))  # fmt: skip
-    assert MeasuredStep(runs).stall == 200_000
-    assert MeasuredStep(runs, delay=100_000).delayed == pytest.approx(0.3)
+    paused = MeasuredStep(runs, delay=100_000)
+    assert paused.stall == 200_000
+    assert measured_on(1, paused).measure_delay(paused) == pytest.approx(0.3)
+
+
+def test_a_node_that_waits_for_longer_than_waking_takes_while_one_thread_runs_delays_a_step_on_two() -> None:
+    late = MeasuredStep((
+        waiting("a", 0, 10_000, 400_000), waiting("b", 10_000, 410_000, 800_000),
+        waiting("c", 10_000, 450_000, 460_000), waiting("d", 700_000, 800_000, 1_010_000),
+    ))  # fmt: skip
+    assert late.absence == 440_000  # d starts in time
+    assert [measured_on(inter_op, late).measure_delay(late) for inter_op in (1, -1, 2)] == [0.0, 0.0, 0.44]
+
+
+def test_a_node_that_waits_while_both_threads_run_delays_nothing() -> None:
+    full = MeasuredStep((
+        waiting("a", 1, 10_000, 400_000), waiting("b", 1, 10_000, 420_000), waiting("c", 5_000, 420_000, 800_000),
+        waiting("d", 5_000, 430_000, 500_000),
+    ))  # fmt: skip
+    assert full.absence == 0
+
+
+def test_steps_that_nothing_delayed_count_however_slow_the_machine_was() -> None:
+    steps = tuple(step(pace) for pace in (600.0, 300.0, 540.0, 450.0, 380.0, 310.0, 500.0))
+    found = measured_on(1, step(300.0, delay=60), *steps)
+    assert found.undelayed_steps == steps
+    assert found.quiet_steps == tuple(step(pace) for pace in (300.0, 450.0, 380.0, 310.0, 500.0))
