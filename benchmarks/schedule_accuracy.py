@@ -1,4 +1,4 @@
-"""Compare simulated with real steps of forty programs, on this computer's CPU.
+"""Compare simulated with real steps of fifty programs, on this computer's CPU.
 
 Run: python benchmarks/schedule_accuracy.py [--steps N] [--processes N] [PROGRAM ...]. Each step that TensorFlow traces
 is simulated with the node times of that step; the executor's fixed times are measured beside, on graphs of their own.
@@ -31,6 +31,10 @@ _FILES = {
     "accuracy_models_last.py": (
         *("messages", "neighbours", "dilated", "autoencoder", "rollout", "orbits", "viterbi", "ensemble", "chains"),
         "pyramid",
+    ),
+    "accuracy_models_frozen.py": (
+        *("routing", "flow", "transport", "towers", "integrating", "speech", "segmenting", "leapfrog", "pages"),
+        "fitting",
     ),
 }
 PROGRAMS = {name: Path(__file__).with_name(file) for file, names in _FILES.items() for name in names}
