@@ -77,18 +77,19 @@ def time_convolution(plan: ProductPlan, conv: Convolution, kind: Pass, on_tensor
     """Return the time of a convolution or one of its gradients; the constants of the plan hold those of "conv", too."""
     if on_tensor_cores:
         conv = _fill_channels(conv)
-    gpu, c, made, weights = plan.gpu, plan.c, conv.made, conv.weights
-    moved = plan.width * (conv.image + weights + made)
+    c, (batch, ins, height, width, outs, high, wide, out_h, out_w, _) = plan.c, conv
+    weights = ins * outs * high * wide
+    moved = plan.width * (batch * ins * height * width + weights + batch * outs * out_h * out_w)
     least = min if isinstance(moved, float) else smaller
     seconds: Numbers = _NEVER
     for algorithm in _ALGORITHMS[kind, on_tensor_cores]:
         seconds = least(seconds, algorithm(plan, conv, moved, seconds))
-    flops = 2 * conv.out_h * conv.out_w * conv.batch * weights
+    flops = 2 * out_h * out_w * batch * weights
     helpers = c["floor_s"]
     if not on_tensor_cores:
         helpers = c[f"{kind}_helper_s"] + c["filters"] * plan.width * weights / plan.bandwidth
     seconds = seconds + helpers
-    return KernelTime(seconds, flops / plan.peak, moved / gpu.bandwidth, c["floor_s"])
+    return KernelTime(seconds, flops / plan.peak, moved / plan.gpu.bandwidth, c["floor_s"])
 
 
 def _fill_channels(conv: Convolution) -> Convolution:
@@ -176,9 +177,9 @@ _ALGORITHMS: Mapping[tuple[Pass, bool], Sequence[Callable[[ProductPlan, Convolut
     ("forward", True): (_time_forward,),
     ("input", True): (_time_parts_of_input, _time_gathered_input, _time_added_input),
     ("filter", True): (_time_filter,),
-    ("forward", False): (_time_fused_winograd, _time_apart_winograd, _time_forward),
+    ("forward", False): (_time_apart_winograd, _time_fused_winograd, _time_forward),
     ("input", False): (
-        partial(_time_fused_winograd, kind="input"), partial(_time_apart_winograd, kind="input"),
+        partial(_time_apart_winograd, kind="input"), partial(_time_fused_winograd, kind="input"),
         _time_gathered_input, _time_added_input,
     ),
     ("filter", False): (partial(_time_apart_winograd, kind="filter"), _time_filter),

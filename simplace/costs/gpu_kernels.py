@@ -102,8 +102,7 @@ class ProductPlan:
     """Record of all of a product's time that does not depend on its shape.
 
     `tiles` have their two sides, the seconds that a step of k takes on all SMs by arithmetic, and by traffic with the
-    L2 cache, and whether batched products have them; `sides` are all of theirs. Constants that each tile needs are
-    fields of their own.
+    L2 cache, and whether batched products have them. Constants that each tile needs are fields of their own.
     """
 
     gpu: GpuFigures
@@ -111,7 +110,6 @@ class ProductPlan:
     peak: Numbers
     width: int
     tiles: tuple[tuple[int, int, Numbers, Numbers, bool], ...]
-    sides: tuple[int, ...]
     least_s: Numbers  # an addition and a multiplication take, on full SMs by the best tile
     walk_s: Numbers  # a FLOP takes that waits for page tables, where a tile's rows lie on many pages
     walk_k: Numbers  # from which on half of them do
@@ -137,10 +135,9 @@ def plan_products(gpu: GpuFigures, c: Constants, peak: Numbers, width: int, on_t
     if not on_tensor_cores:
         walk_s = 1 / (blend(gpu.is_early, c["pages_early"], c["pages"]) * gpu.clock)
         walk_k = blend(gpu.is_early, c["pages_k_early"], c["pages_k"])
-    sides = tuple(sorted({side for tile in tiles for side in tile[:2]}))
     least_s = reduce(smaller, (step_s / (tile_m * tile_n * gpu.sms) for tile_m, tile_n, step_s, _, _ in tiles))
     return ProductPlan(
-        gpu, c, peak, width, tuple(tiles), sides, least_s, walk_s, walk_k, _reach_bandwidth(gpu, c) * gpu.bandwidth,
+        gpu, c, peak, width, tuple(tiles), least_s, walk_s, walk_k, _reach_bandwidth(gpu, c) * gpu.bandwidth,
         *(c[name] for name in ("overlap", "quantum", "extra_k", "alone", "split_s")),
     )  # fmt: skip
 
@@ -187,12 +184,10 @@ def _find_least_cost(plan: ProductPlan, b: float, m: float, n: float, k: float, 
     below `most_s`; infinite where none is.
     """
     sms, power, quantum, extra_k, is_single = plan.gpu.sms, plan.overlap, plan.quantum, plan.extra_k, b <= 1
-    m_tiles = {side: -(-m // side) for side in plan.sides}
-    n_tiles = {side: -(-n // side) for side in plan.sides}
     may_split, sums_s = k // _LEAST_K - 1 if is_single else 0, _time_sums(plan, b, m, n)
     best = inf
     for tile_m, tile_n, step_s, cache_s, is_batched in plan.tiles:
-        tiles = b * m_tiles[tile_m] * n_tiles[tile_n] / sms
+        tiles = b * -(-m // tile_m) * -(-n // tile_n) / sms
         if tiles * k * step_s >= most_s or not (is_batched or is_single):
             continue
         more = min(1 // tiles, may_split) if tiles <= 1 else 0  # blocks that fill the SMs once

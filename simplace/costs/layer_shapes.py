@@ -41,9 +41,9 @@ def find_convolution(call: OpCall) -> tuple[Convolution, Pass] | None:
     else:
         batch, height, width, channels = image
         _, out_h, out_w, outs = made
-    if channels != window[2] or outs != window[3] or 0 in image or 0 in window or 0 in made:
-        return None
     sizes = (batch, channels, height, width, outs, window[0], window[1], out_h, out_w, prod(strides))
+    if channels != window[2] or outs != window[3] or 0 in sizes:
+        return None
     return Convolution(*map(float, sizes)), kind
 
 
