@@ -21,7 +21,7 @@ from typing import NamedTuple, Protocol
 
 from simplace.costs.cost_model import Overheads
 
-_DEAD, _FEW_DEAD, _BRANCHES = 50, 2, 12  # nodes on each branch of the probes "dead" and "few dead", and branches
+DEAD, FEW_DEAD, BRANCHES = 50, 2, 12  # nodes on each branch of the probes "dead" and "few dead", and branches
 _SPUN = 8000  # nanoseconds: a thread that spins is faster than that, waking one is slower
 _LOST = 10  # times the median: bookkeeping does not take that long
 _ENOUGH = 50  # gaps of a kind in a step of the probe "shared": else its loops did not run at once
@@ -291,8 +291,8 @@ def _measure_dead_nodes(alive: float, few: float, many: float) -> tuple[float, f
     >>> _measure_dead_nodes(0.0, 12 * (300.0 + 2 * 10.0), 12 * (300.0 + 50 * 10.0))
     (10.0, 300.0)
     """
-    dead = max(0.0, many - few) / (_BRANCHES * (_DEAD - _FEW_DEAD))
-    return dead, max(0.0, (few - alive) / _BRANCHES - _FEW_DEAD * dead)
+    dead = max(0.0, many - few) / (BRANCHES * (DEAD - FEW_DEAD))
+    return dead, max(0.0, (few - alive) / BRANCHES - FEW_DEAD * dead)
 
 
 def _average_without_outliers(times: Sequence[float]) -> float:

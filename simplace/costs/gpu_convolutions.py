@@ -77,19 +77,18 @@ def time_convolution(plan: ProductPlan, conv: Convolution, kind: Pass, on_tensor
     """Return the time of a convolution or one of its gradients; the constants of the plan hold those of "conv", too."""
     if on_tensor_cores:
         conv = _fill_channels(conv)
-    c, (batch, ins, height, width, outs, high, wide, out_h, out_w, _) = plan.c, conv
-    weights = ins * outs * high * wide
-    moved = plan.width * (batch * ins * height * width + weights + batch * outs * out_h * out_w)
+    gpu, c, made, weights = plan.gpu, plan.c, conv.made, conv.weights
+    moved = plan.width * (conv.image + weights + made)
     least = min if isinstance(moved, float) else smaller
     seconds: Numbers = _NEVER
     for algorithm in _ALGORITHMS[kind, on_tensor_cores]:
         seconds = least(seconds, algorithm(plan, conv, moved, seconds))
-    flops = 2 * out_h * out_w * batch * weights
+    flops = 2 * conv.out_h * conv.out_w * conv.batch * weights
     helpers = c["floor_s"]
     if not on_tensor_cores:
         helpers = c[f"{kind}_helper_s"] + c["filters"] * plan.width * weights / plan.bandwidth
     seconds = seconds + helpers
-    return KernelTime(seconds, flops / plan.peak, moved / plan.gpu.bandwidth, c["floor_s"])
+    return KernelTime(seconds, flops / plan.peak, moved / gpu.bandwidth, c["floor_s"])
 
 
 def _fill_channels(conv: Convolution) -> Convolution:

@@ -12,6 +12,7 @@ from typing import Any
 import numpy as np
 import tensorflow as tf
 
+from simplace.costs.calibration import BRANCHES, DEAD, FEW_DEAD
 from simplace.measure.child import steps
 from simplace.measure.child.runnable import Runnable
 
@@ -34,8 +35,8 @@ def run_probes(warm_up: int, count: int) -> dict[str, Any]:
     and those of its inputs: "small, long names" tells what these cost.
     """
     one: dict[str, Callable[[], None]] = {
-        "small": _build_small_ops, "alive": partial(_build_switches, 0), "dead": partial(_build_switches, 50),
-        "few dead": partial(_build_switches, 2), "wide": _build_fan_out,
+        "small": _build_small_ops, "alive": partial(_build_switches, 0), "dead": partial(_build_switches, DEAD),
+        "few dead": partial(_build_switches, FEW_DEAD), "wide": _build_fan_out,
         "small, long names": partial(_build_small_ops, _LONG_NAME),
     }  # fmt: skip
     one |= {f"after {side}": partial(_build_chain, side) for side in _SIDES_AFTER}
@@ -131,7 +132,7 @@ def _build_switches(dead: int) -> None:
     dead ones too: else most dead nodes would run after the last that is traced.
     """
     taken, value = tf.constant(True), tf.constant(1.0)
-    for round_ in range(_ROUNDS):
+    for round_ in range(BRANCHES):
         no, yes = tf.raw_ops.Switch(data=value, pred=taken, name=f"switch{round_}")
         last = pivot = tf.identity(no, name="pivot")
         for _ in range(dead // 2):
