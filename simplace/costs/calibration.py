@@ -6,16 +6,18 @@ from all steps of a probe at once. What disturbs one makes it longer, but any st
 mean counts here, too.
 
 A machine is not always equally fast, so times are taken at one pace: of each probe the steps that ran at it count, and
-where these are few, the nearest ones, as they would be at that pace. Fetching a node's data from memory takes equally
-long at every pace: bookkeeping that took 1.9 times as long, since another machine computed on the same core, had 1.1
-times the extra of a node's first run.
+where these are few, the nearest ones, as they would be at that pace; of hand-offs, which are few in a step, all steps,
+as they would be. Fetching a node's data from memory takes equally long at every pace: bookkeeping that took 1.9 times
+as long, since another machine computed on the same core, had 1.1 times the extra of a node's first run. Waking a parked
+thread is the system's business, and the host's below a virtual machine, as much as that of the core: it takes the
+square root of a pace as long.
 """
 
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from itertools import accumulate, islice, pairwise
-from math import log
+from math import log, sqrt
 from statistics import fmean, median
 from typing import NamedTuple, Protocol
 
@@ -26,7 +28,8 @@ _SPUN = 8000  # nanoseconds: a thread that spins is faster than that, waking one
 _LOST = 10  # times the median: bookkeeping does not take that long
 _ENOUGH = 50  # gaps of a kind in a step of the probe "shared": else its loops did not run at once
 _NEAR, _FEW = 0.12, 6  # the logarithm of a quotient of paces; steps of a probe
-_GROUPS, _IN_GROUP = 4, 30  # at most so many lengths of idleness, with at least so many hand-offs each
+_CHAINS = ("one", "other")  # of each round of the probes "beside"
+_GROUPS, _IN_GROUP = 8, 30  # at most so many lengths of idleness, with at least so many hand-offs each
 
 
 class Run(Protocol):
@@ -114,6 +117,17 @@ class _SmallNodes(NamedTuple):
     names: float
 
 
+class _HandOff(NamedTuple):
+    """Record of an op that one thread dispatched and another one started, in nanoseconds.
+
+    The other thread was `idle` before and started `latency` later; the first one went on after `cost`.
+    """
+
+    idle: float
+    latency: float
+    cost: float
+
+
 Steps = Sequence[Sequence[Run]]
 
 
@@ -122,6 +136,7 @@ def derive_overheads(probes: Mapping[str, Sequence[ProbeStep]], pace: float = 0.
 
     `pace` is in nanoseconds, as that of the steps; 0 takes all times as they are.
     """
+    beside = [step for name, steps in probes.items() if "beside" in name for step in steps]
     probes = {name: _choose_nearest(steps, pace) for name, steps in probes.items()}
     small, long = (_measure_small_nodes(probes[name], pace) for name in ("small", "small, long names"))
     a_byte = max(0.0, long.again - small.again) / (long.label - small.label)
@@ -132,7 +147,7 @@ def derive_overheads(probes: Mapping[str, Sequence[ProbeStep]], pace: float = 0.
 
     dead, to_dead = _measure_dead_nodes(*(_sum_gaps(scale(name)) for name in ("alive", "few dead", "dead")))
     dispatch, queue = _measure_dispatch(scale("wide"), _measure_gap(scale("after 64")))
-    spin, spin_hand_off, parked = _hand_offs([scale(name, first=0.0) for name in probes if "beside" in name])
+    spin, spin_hand_off, parked = _measure_hand_offs([(step.runs, _find_factor(step, pace)) for step in beside])
     chains = [
         (_measure_product(steps), _measure_gap(steps) - small.again)
         for steps in (scale(name) for name in probes if "after" in name)
@@ -318,39 +333,46 @@ def _measure_dispatch(steps: Steps, gap: float) -> tuple[float, float]:
     return max(0.0, median(kept) - gap) / 3, max(0.0, median(taken) - gap)
 
 
-def _hand_offs(probes: Sequence[Steps]) -> tuple[float, float, list[tuple[float, float, float]]]:
-    """Return how long a thread spins, until it has found work, and (idle, until it works, what waking costs) later."""
-    idle_latency_cost = [found for steps in probes for runs in steps for found in _of_step(runs)]
-    spinning = [one for one in idle_latency_cost if one[1] < _SPUN]
-    parked = [one for one in idle_latency_cost if one[1] >= _SPUN]
-    quick = _average_without_outliers([one[2] for one in spinning]) if spinning else 0.0
-    spin = _find_threshold([one[0] for one in spinning], [one[0] for one in parked]) if spinning and parked else 0.0
-    woken = sorted(one for one in parked if one[0] > spin) or sorted(parked)
+def _measure_hand_offs(steps: Sequence[tuple[Sequence[Run], float]]) -> tuple[float, float, list[_HandOff]]:
+    """Return how long a thread spins, until it has found work, and hand-offs to parked threads by idleness.
+
+    `steps` of the probes "beside" have factors, which take times to the wanted pace.
+    """
+    found = [(one, factor) for runs, factor in steps for one in _list_hand_offs(runs)]
+    spinning = [_HandOff(*(time * factor for time in one)) for one, factor in found if one.latency < _SPUN]
+    parked = [(one, factor) for one, factor in found if one.latency >= _SPUN]
+    own = _average_without_outliers([one.cost for one in spinning]) if spinning else 0.0
+    spin = (
+        _find_threshold([one.idle for one in spinning], [one.idle * factor for one, factor in parked])
+        if spinning and parked
+        else 0.0
+    )
+    woken = sorted(
+        _HandOff(one.idle, one.latency * sqrt(factor), one.cost * sqrt(factor))
+        for one, factor in [pair for pair in parked if pair[0].idle * pair[1] > spin] or parked
+    )
     groups = max(1, min(_GROUPS, len(woken) // _IN_GROUP))
     table = []
     for i in range(groups if woken else 0):
         idle, latency, cost = zip(*woken[len(woken) * i // groups : len(woken) * (i + 1) // groups], strict=True)
-        table.append(
-            (median(idle), _average_without_outliers(latency), max(0.0, _average_without_outliers(cost) - quick))
-        )
-    return spin, _average_without_outliers([one[1] for one in spinning]) if spinning else 0.0, table
+        more = max(0.0, _average_without_outliers(cost) - own)
+        table.append(_HandOff(median(idle), _average_without_outliers(latency), more))
+    return spin, _average_without_outliers([one.latency for one in spinning]) if spinning else 0.0, table
 
 
-def _of_step(runs: Sequence[Run]) -> list[tuple[float, float, float]]:
-    """List (how long the other thread was idle, until it started, what that cost here) where a pair ran at once."""
-    by_name, found = {run.name: run for run in runs}, []
-    for round_ in range(1, sum(name.startswith("one") for name in by_name)):
-        join, before = by_name[f"join{round_ - 1}"], _find_pair(by_name, round_ - 1)
-        first, second = _find_pair(by_name, round_)
-        if second.start < first.end:
-            idle = join.end - min(run.end for run in before)
-            found.append((idle, second.start - join.end, first.start - join.end))
+def _list_hand_offs(runs: Sequence[Run]) -> list[_HandOff]:
+    """List the hand-offs of a step, where the two chains of a round ran at once."""
+    chains: dict[str, list[Run]] = {}
+    for run in runs:
+        chains.setdefault(run.name.partition("_")[0], []).append(run)
+    found = []
+    for round_ in range(1, sum(name.startswith("one") for name in chains)):
+        (join,) = chains[f"join{round_ - 1}"]
+        first, second = sorted((chains[f"{name}{round_}"] for name in _CHAINS), key=lambda chain: chain[0].start)
+        if second[0].start < first[-1].end:
+            idle = join.end - min(chains[f"{name}{round_ - 1}"][-1].end for name in _CHAINS)
+            found.append(_HandOff(idle, second[0].start - join.end, first[0].start - join.end))
     return found
-
-
-def _find_pair(by_name: Mapping[str, Run], round_: int) -> list[Run]:
-    """Return the two products of a round, by start."""
-    return sorted((by_name[f"{name}{round_}"] for name in ("one", "other")), key=lambda run: run.start)
 
 
 def _find_threshold(below: Sequence[float], above: Sequence[float]) -> float:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, fields, replace
 from itertools import pairwise
-from math import prod
+from math import prod, sqrt
 from typing import Any, Literal, NamedTuple, Protocol
 
 Source = Literal["measured", "modelled", "guessed", "calibrated"]
@@ -172,15 +172,19 @@ class Overheads:
     def slower(self, factor: float) -> Overheads:
         """Return the times on a machine that is slower by a factor, whose memory takes as long.
 
+        Waking a parked thread takes the square root of the factor as long (`calibration.derive_overheads`).
+
         >>> slower = Overheads(op_s=2.0, first_s=1.0, after_s=((1.0, 0.5),)).slower(1.5)
         >>> slower.op_s, slower.first_s, slower.after_s
         (3.0, 1.0, ((1.5, 0.75),))
         """
-        same = ("first_s", "code_s", "name_s", "after_s", "parked_s", "contention")
+        same = ("first_s", "code_s", "name_s", "after_s", "parked_s", "contention", "hand_off_s", "wake_s")
         times = {f.name: getattr(self, f.name) * factor for f in fields(self) if f.name not in same}
+        root = sqrt(factor)
         after = tuple((length * factor, more * factor) for length, more in self.after_s)
-        parked = tuple((idle, hand_off * factor, wake * factor) for idle, hand_off, wake in self.parked_s)
-        return replace(self, **times, after_s=after, parked_s=parked)
+        parked = tuple((idle, hand_off * root, wake * root) for idle, hand_off, wake in self.parked_s)
+        hand_off, wake = self.hand_off_s * root, self.wake_s * root
+        return replace(self, **times, hand_off_s=hand_off, wake_s=wake, after_s=after, parked_s=parked)
 
 
 def interpolate_points(points: Sequence[tuple[float, float]], at: float) -> float:

@@ -89,6 +89,20 @@ def two_loops(hot: int, sharing: int, trips: int, contention: int = 1) -> list[R
     return sorted(runs, key=lambda run: run.start)
 
 
+QUIET = {
+    name: [Step(runs, 300.0)]
+    for name, runs in {
+        "small, long names": named(looped(300, 600, 0)),
+        "shared": two_loops(300, 80, 60),
+        "alive": row("switch", 13, 100, 900),
+        "few dead": row("switch", 13, 100, 900),
+        "dead": row("switch", 13, 100, 900),
+        "wide": wide(700, 200, 100),
+        "after 64": row("product", 24, 6000, 700),
+    }.items()
+}
+
+
 def test_each_fixed_time_is_read_off_its_probe() -> None:
     dead = row("switch", 13, 100, 2000)
     found = derive_overheads(steps({
@@ -161,17 +175,8 @@ def test_fetching_data_from_memory_takes_as_long_at_every_pace() -> None:
 
 
 def test_of_each_probe_the_steps_near_the_pace_count() -> None:
-    rest = {
-        "shared": [two_loops(300, 80, 60)],
-        "alive": [row("switch", 13, 100, 900)],
-        "few dead": [row("switch", 13, 100, 900)],
-        "dead": [row("switch", 13, 100, 900)],
-        "wide": [wide(700, 200, 100)],
-        "after 64": [row("product", 24, 6000, 700)],
-        "beside 96": [beside(15_000, 25_000)],
-    }
     slow, quick = looped(900, 900, 0), looped(300, 600, 0)
-    probes: dict[str, list[Step]] = {name: [Step(runs[0], 290.0)] for name, runs in rest.items()}
+    probes = dict(QUIET)
     probes["small"] = [*[Step(slow, 550.0)] * 20, *[Step(quick, 300.0)] * 6]
     probes["small, long names"] = [Step(named(quick, byte=0, name=0), 300.0)]
     assert derive_overheads(probes, 300.0).op_s == pytest.approx(300e-9)
@@ -208,22 +213,34 @@ def test_waking_a_thread_takes_longer_after_long_idleness() -> None:
             runs += [first, other, Run(f"join{i}", now - 5000, now)]
         return sorted(runs, key=lambda run: run.start)
 
-    probes = {
-        "small": [looped(300, 600, 150)],
-        "shared": [two_loops(300, 80, 60)],
-        "alive": [row("switch", 13, 100, 500)],
-        "few dead": [row("switch", 13, 100, 500)],
-        "dead": [row("switch", 13, 100, 500)],
-        "wide": [wide(700, 200, 100)],
-        "after 64": [row("product", 24, 6000, 700)],
-        "beside 96": [beside(15_000, 25_000)],
-        "beside 256": [woken(200_000, 20_000)] * 10,
-        "beside 512": [woken(900_000, 40_000)] * 10,
-    }
-    found = derive_overheads(steps(probes))
+    woken_steps = {"beside 256": woken(200_000, 20_000), "beside 512": woken(900_000, 40_000)}
+    probes = {**QUIET, "small": [Step(looped(300, 600, 150))]}
+    probes |= {name: [Step(runs)] * 10 for name, runs in woken_steps.items()}
+    found = derive_overheads(probes)
     assert found.waking(0.0)[0] == pytest.approx(20e-6)
     assert found.waking(1.0)[0] == pytest.approx(40e-6)
     assert found.waking(0.0)[1] < found.waking(1.0)[1]
+
+
+def test_hand_offs_of_every_step_count_as_they_would_be_at_the_pace() -> None:
+    def round_trip(pace: int, idle: int, latency: int) -> Step:
+        """Make rounds of two chains of two nodes: the other thread starts late, and is idle before for as long."""
+        runs, now = [Run("join_first", 0, 1000)], 1000
+        for i in range(3):
+            other, end = now + latency, now + latency + 2000 + idle
+            runs += [Run(f"one{i}", now + latency // 2, end - 500), Run(f"one{i}_0", end - 500, end)]
+            runs += [Run(f"other{i}", other, other + 1000), Run(f"other{i}_0", other + 1000, other + 2000)]
+            now = end
+            runs.append(Run(f"join{i}", end, end))
+        return Step(sorted(runs, key=lambda run: run.start), pace)
+
+    steps = [round_trip(300, 40_000, 2000), round_trip(300, 50_000, 20_000), round_trip(1200, 170_000, 4000)]
+    found = derive_overheads({**QUIET, "small": [Step(looped(300, 600, 0), 300.0)], "beside": steps}, 300.0)
+    assert (found.spin_s, found.spin_hand_off_s) == pytest.approx((42_500e-9, 1500e-9))  # 170 at 1200
+    assert found.parked_s == (pytest.approx((50e-6, 20e-6, 10e-6 - 750e-9)),)
+    steps = [round_trip(300, 40_000, 2000), *[round_trip(1200, 200_000, 40_000)] * 2]
+    found = derive_overheads({**QUIET, "small": [Step(looped(300, 600, 0), 300.0)], "beside": steps}, 300.0)
+    assert found.parked_s == (pytest.approx((200e-6, 20e-6, 10e-6 - 1e-6)),)  # the square root of a quarter
 
 
 def test_bookkeeping_after_a_kernel_is_interpolated() -> None:

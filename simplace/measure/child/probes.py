@@ -18,8 +18,10 @@ from simplace.measure.child.runnable import Runnable
 
 _TINY, _SMALL = 4, 64  # sides of square matrices: a product takes below a microsecond, and some
 _SIDES_AFTER = (64, 128, 256, 512)
-_BESIDE = 192  # side of a matrix whose product takes longer than waking a thread
-_WAITS = (0, 1, 2, 3, 4, 6, 10, 25, 80)  # small products while the other thread has nothing to do
+_LINKS = 80  # small nodes in a row, which take longer than waking a thread
+_BESIDE = (  # such nodes of the thread that is given work, and small products while one thread has nothing to do
+    (70, 0), (62, 0), (54, 0), (46, 0), (36, 0), (20, 0), (0, 0), (0, 10), (0, 80),
+)  # fmt: skip
 _ROUNDS = 12
 _TRIPS, _TRIPS_OF_GAUGE = 24, 8
 _PLACES = 3
@@ -40,7 +42,7 @@ def run_probes(warm_up: int, count: int) -> dict[str, Any]:
         "small, long names": partial(_build_small_ops, _LONG_NAME),
     }  # fmt: skip
     one |= {f"after {side}": partial(_build_chain, side) for side in _SIDES_AFTER}
-    two: dict[str, Callable[[], None]] = {f"beside, {wait}": partial(_build_pairs, wait) for wait in _WAITS}
+    two: dict[str, Callable[[], None]] = {f"beside, {one}": partial(_build_pairs, *one) for one in _BESIDE}
     two["shared"] = _build_two_loops
     kinds = ((one, 1), (two, 2))
     found: dict[str, list[Any]] = {}
@@ -159,19 +161,22 @@ def _build_chain(side: int) -> None:
         value = tf.matmul(value, other, name=f"product{i}")
 
 
-def _build_pairs(wait: int) -> None:
-    """Build rounds of two products for two threads, then some small ones for one of them while the other is idle.
+def _build_pairs(links: int, wait: int) -> None:
+    """Build rounds of two chains for two threads, then some small products for one of them while the other is idle.
 
-    One that waits for all small ones gives the idle thread its next product; this takes long enough for both to run at
-    once, however long the thread takes to wake.
+    What ends a round goes on with a chain of nodes that do nothing, and dispatches a small product, with `links` such
+    nodes behind it. So who gives work to the idle thread is busy with bookkeeping, for longer than waking takes.
     """
-    small, large = _make_matrix(_SMALL), _make_matrix(_BESIDE)
-    before = tf.matmul(small, small, name="join_first")
+    small, large = _make_matrix(_TINY), _make_matrix(_SMALL)
+    before = tf.matmul(large, large, name="join_first")
     for round_ in range(_ROUNDS):
         with tf.control_dependencies([before]):
-            pair = [tf.matmul(large, large, name=f"{name}{round_}") for name in ("one", "other")]
+            pair = [tf.identity(small, name=f"one{round_}"), tf.matmul(large, large, name=f"other{round_}")]
+        for i, (name, count) in enumerate((("one", _LINKS), ("other", links))):
+            for link in range(count):
+                pair[i] = tf.identity(pair[i], name=f"{name}{round_}_{link}")
         for i in range(wait):
             with tf.control_dependencies(pair):
-                pair = [tf.matmul(small, small, name=f"wait{round_}_{i}")]
+                pair = [tf.matmul(large, large, name=f"wait{round_}_{i}")]
         with tf.control_dependencies(pair):
-            before = tf.matmul(small, small, name=f"join{round_}")
+            before = tf.identity(small, name=f"join{round_}")
