@@ -17,7 +17,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from itertools import accumulate, islice, pairwise
-from math import log, sqrt
+from math import log, pi, sqrt
 from statistics import fmean, median
 from typing import NamedTuple, Protocol
 
@@ -147,7 +147,7 @@ def derive_overheads(probes: Mapping[str, Sequence[ProbeStep]], pace: float = 0.
 
     dead, to_dead = _measure_dead_nodes(*(_sum_gaps(scale(name)) for name in ("alive", "few dead", "dead")))
     dispatch, queue = _measure_dispatch(scale("wide"), _measure_gap(scale("after 64")))
-    spin, spin_hand_off, parked = _measure_hand_offs([(step.runs, _find_factor(step, pace)) for step in beside])
+    spin, spread, spin_hand_off, parked = _measure_hand_offs([(step.runs, _find_factor(step, pace)) for step in beside])
     chains = [
         (_measure_product(steps), _measure_gap(steps) - small.again)
         for steps in (scale(name) for name in probes if "after" in name)
@@ -170,6 +170,7 @@ def derive_overheads(probes: Mapping[str, Sequence[ProbeStep]], pace: float = 0.
         wake_s=wake / 1e9,
         queue_s=queue / 1e9,
         spin_s=spin / 1e9,
+        spin_spread=spread,
         spin_hand_off_s=spin_hand_off / 1e9,
         after_s=tuple((length / 1e9, more / 1e9) for length, more in _make_monotonic([*of_small, *chains])),
         parked_s=tuple((idle / 1e9, until / 1e9, cost / 1e9) for idle, until, cost in parked),
@@ -333,20 +334,23 @@ def _measure_dispatch(steps: Steps, gap: float) -> tuple[float, float]:
     return max(0.0, median(kept) - gap) / 3, max(0.0, median(taken) - gap)
 
 
-def _measure_hand_offs(steps: Sequence[tuple[Sequence[Run], float]]) -> tuple[float, float, list[_HandOff]]:
-    """Return how long a thread spins, until it has found work, and hand-offs to parked threads by idleness.
+def _measure_hand_offs(
+    steps: Sequence[tuple[Sequence[Run], float]],
+) -> tuple[float, float, float, list[_HandOff]]:
+    """Return how long a thread spins and how much that varies, until it has found work, and hand-offs to parked ones.
 
-    `steps` of the probes "beside" have factors, which take times to the wanted pace.
+    `steps` of the probes "beside" have factors, which take times to the wanted pace. Hand-offs to parked threads are in
+    groups by idleness.
     """
     found = [(one, factor) for runs, factor in steps for one in _list_hand_offs(runs)]
     spinning = [_HandOff(*(time * factor for time in one)) for one, factor in found if one.latency < _SPUN]
     parked = [(one, factor) for one, factor in found if one.latency >= _SPUN]
     own = _average_without_outliers([one.cost for one in spinning]) if spinning else 0.0
-    spin = (
-        _find_threshold([one.idle for one in spinning], [one.idle * factor for one, factor in parked])
-        if spinning and parked
-        else 0.0
-    )
+    spin, spread = 0.0, 0.0
+    if spinning and parked:
+        below, above = [one.idle for one in spinning], [one.idle * factor for one, factor in parked]
+        spin = _find_threshold(below, above)
+        spread = _measure_spread(below, above, spin)
     woken = sorted(
         _HandOff(one.idle, one.latency * sqrt(factor), one.cost * sqrt(factor))
         for one, factor in [pair for pair in parked if pair[0].idle * pair[1] > spin] or parked
@@ -357,7 +361,8 @@ def _measure_hand_offs(steps: Sequence[tuple[Sequence[Run], float]]) -> tuple[fl
         idle, latency, cost = zip(*woken[len(woken) * i // groups : len(woken) * (i + 1) // groups], strict=True)
         more = max(0.0, _average_without_outliers(cost) - own)
         table.append(_HandOff(median(idle), _average_without_outliers(latency), more))
-    return spin, _average_without_outliers([one.latency for one in spinning]) if spinning else 0.0, table
+    until = _average_without_outliers([one.latency for one in spinning]) if spinning else 0.0
+    return spin, spread, until, table
 
 
 def _list_hand_offs(runs: Sequence[Run]) -> list[_HandOff]:
@@ -383,3 +388,25 @@ def _find_threshold(below: Sequence[float], above: Sequence[float]) -> float:
     """
     lengths = sorted({*below, *above})
     return min(lengths, key=lambda cut: (sum(one > cut for one in below) + sum(one <= cut for one in above), cut))
+
+
+def _measure_spread(below: Sequence[float], above: Sequence[float], cut: float) -> float:
+    """Return the standard deviation of a limit that is normally distributed around `cut`, as a share of it.
+
+    `below` are lengths that did not reach the limit, `above` ones that went beyond. The share of lengths that are on
+    the wrong side of `cut`, summed up over all lengths, is the mean deviation of the limit; only lengths from half of
+    `cut` to twice as long count. Below, 7 is wrong, and stands for lengths from 6.5 to 7.5, a fifth of `cut`.
+
+    >>> round(_measure_spread([3, 4, 5, 7], [6, 8, 9], 5.0), 2), _measure_spread([3, 4, 5], [6, 7, 8], 5.0)
+    (0.25, 0.0)
+    """
+    near = sorted(
+        (length, is_below) for lengths, is_below in ((below, True), (above, False)) for length in lengths
+        if cut / 2 <= length <= 2 * cut
+    )  # fmt: skip
+    deviation = sum(
+        (after[0] - before[0]) / 2
+        for before, (length, is_below), after in zip(near, near[1:], near[2:], strict=False)
+        if (length <= cut) != is_below
+    )
+    return deviation * sqrt(pi / 2) / cut if cut else 0.0

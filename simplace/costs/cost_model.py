@@ -124,7 +124,8 @@ class Overheads:
     `parked_s`: (seconds without work, `hand_off_s`, `wake_s`) by the first, where it is known how both grow: a core
     without work falls asleep ever deeper.
     `queue_s`: between what a thread was given and the next op that it takes from a queue.
-    `spin_s`: how long a thread without work looks for some before it parks, `spin_hand_off_s`: until it has found it.
+    `spin_s`: how long a thread without work looks for some before it parks, in the median; `spin_spread`: the standard
+    deviation of that, as a share of it. `spin_hand_off_s`: until it has found some.
     `after_s`: pairs (seconds of a kernel, seconds of bookkeeping more after it, since it swept the caches), by length.
     """
 
@@ -139,6 +140,7 @@ class Overheads:
     wake_s: float = 0.0
     queue_s: float = 0.0
     spin_s: float = 0.0
+    spin_spread: float = 0.0
     spin_hand_off_s: float = 0.0
     after_s: tuple[tuple[float, float], ...] = ()
     first_s: float = 0.0
@@ -178,7 +180,10 @@ class Overheads:
         >>> slower.op_s, slower.first_s, slower.after_s
         (3.0, 1.0, ((1.5, 0.75),))
         """
-        same = ("first_s", "code_s", "name_s", "after_s", "parked_s", "contention", "hand_off_s", "wake_s")
+        same = (
+            *("first_s", "code_s", "name_s", "after_s", "parked_s", "contention", "spin_spread"),
+            *("hand_off_s", "wake_s"),
+        )
         times = {f.name: getattr(self, f.name) * factor for f in fields(self) if f.name not in same}
         root = sqrt(factor)
         after = tuple((length * factor, more * factor) for length, more in self.after_s)

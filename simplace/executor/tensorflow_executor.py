@@ -610,6 +610,7 @@ def _pool_times(overheads: Overheads) -> PoolTimes:
         _to_nanoseconds(overheads.wake_s),
         _to_nanoseconds(overheads.queue_s),
         _to_nanoseconds(overheads.spin_s),
+        overheads.spin_spread,
         _to_nanoseconds(overheads.spin_hand_off_s),
         tuple(
             (_to_nanoseconds(idle), _to_nanoseconds(hand_off), _to_nanoseconds(wake))

@@ -63,7 +63,7 @@ class Worker:
 
 @dataclass(frozen=True, slots=True)
 class PoolTimes:
-    """Record of a pool's fixed times in nanoseconds, under the names of `Overheads`.
+    """Record of a pool's fixed times in nanoseconds, under the names of `Overheads`; `spin_spread` is a share.
 
     `parked` holds (without work for so long, hand-off, wake), by the first; () where both are always the same.
     """
@@ -73,6 +73,7 @@ class PoolTimes:
     wake: int = 0
     queue: int = 0
     spin: int = 0
+    spin_spread: float = 0.0
     spin_hand_off: int = 0
     parked: tuple[tuple[int, int, int], ...] = ()
 
@@ -142,9 +143,16 @@ class Pool:
         now = self._events.now
         active = len(self.workers) - len(self._idle) - 1
         is_first = active <= _ACTIVE_WITHOUT_SPINNER and all(one.spins_until <= now for one in self._idle)
-        worker.spins_until = now + self._times.spin if is_first else _PARKED
+        worker.spins_until = now + self._draw_spin() if is_first else _PARKED
         worker.idle_since = now
         self._idle.append(worker)
+
+    def _draw_spin(self) -> int:
+        """Return how long a thread spins this time: a fixed number of rounds, as fast as its core just is."""
+        times = self._times
+        return (
+            max(0, round(times.spin * self._random.gauss(1.0, times.spin_spread))) if times.spin_spread else times.spin
+        )
 
     def _pick(self) -> Worker:
         return self.workers[self._random.randrange(len(self.workers))] if len(self.workers) > 1 else self.workers[0]

@@ -41,7 +41,7 @@ def simulate_measured_step(
     """Simulate one traced step with its own node times, iteration by iteration, and the branches that it took.
 
     With `dispatches`, ops near the limit of what is expensive go to another thread in those iterations in which they
-    did; else those do that TensorFlow named before the step.
+    did; else those do that TensorFlow named before the step. What is left to chance is drawn for each step anew.
     """
     # Kernels were measured as this setting runs them, so they are not divided again: any size above 1 says so.
     intra_op = max(2, measured.intra_op)
@@ -49,7 +49,7 @@ def simulate_measured_step(
     means = {name: fmean(found) for name, found in runs.items()}
     averages = _observe_averages(graph, step) if dispatches else _make_averages(step)
     costs = RecordedCosts("this run", means, make_roofline(), intra_op, True, fixed=fixed, averages=averages, runs=runs)
-    options = StepOptions(inter_op=measured.inter_op, intra_op=1, cores=cores, warm=warm)
+    options = StepOptions(inter_op=measured.inter_op, intra_op=1, cores=cores, warm=warm, seed=step.span)
     flow = control_flow(graph, observed=observe_outcomes(graph, control_flow(graph), step.order))
     return execute_graph(estimate_costs(graph, costs), flow, options)
 

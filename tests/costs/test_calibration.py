@@ -237,6 +237,7 @@ def test_hand_offs_of_every_step_count_as_they_would_be_at_the_pace() -> None:
     steps = [round_trip(300, 40_000, 2000), round_trip(300, 50_000, 20_000), round_trip(1200, 170_000, 4000)]
     found = derive_overheads({**QUIET, "small": [Step(looped(300, 600, 0), 300.0)], "beside": steps}, 300.0)
     assert (found.spin_s, found.spin_hand_off_s) == pytest.approx((42_500e-9, 1500e-9))  # 170 at 1200
+    assert found.spin_spread == 0.0
     assert found.parked_s == (pytest.approx((50e-6, 20e-6, 10e-6 - 750e-9)),)
     steps = [round_trip(300, 40_000, 2000), *[round_trip(1200, 200_000, 40_000)] * 2]
     found = derive_overheads({**QUIET, "small": [Step(looped(300, 600, 0), 300.0)], "beside": steps}, 300.0)
