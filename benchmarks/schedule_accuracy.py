@@ -36,6 +36,10 @@ _FILES = {
         *("routing", "flow", "transport", "towers", "integrating", "speech", "segmenting", "leapfrog", "pages"),
         "fitting",
     ),
+    "accuracy_models_late.py": (
+        *("diffusing", "experts", "acting", "particles", "warping", "tracing", "alternating", "forest", "tagging"),
+        "life",
+    ),
 }
 PROGRAMS = {name: Path(__file__).with_name(file) for file, names in _FILES.items() for name in names}
 

@@ -1,6 +1,9 @@
 """Threads without work: one spins for a while, the others park and have to be woken."""
 
 from random import Random
+from statistics import mean, stdev
+
+import pytest
 
 from simplace.executor.events import Events
 from simplace.executor.propagator_state import Activation, Frame, Iteration
@@ -57,6 +60,17 @@ def test_one_thread_spins_at_most() -> None:
         world.at(0, node)
     world.events.run()
     assert sum(worker.spins_until > 0 for worker in world.pool.workers) == 1
+
+
+def test_how_long_a_thread_spins_varies() -> None:
+    world = World(1, PoolTimes(hand_off=30, spin=1000, spin_spread=0.2, spin_hand_off=3))
+    spun = []
+    for time in range(0, 2_000_000, 10_000):  # it has parked again each time
+        world.at(time, time)
+        world.events.at(time + 100, lambda: spun.append(world.pool.workers[0].spins_until - world.events.now + 70))
+    world.events.run()
+    assert mean(spun) == pytest.approx(1000, rel=0.05)
+    assert stdev(spun) == pytest.approx(200, rel=0.2)
 
 
 def test_thread_that_has_been_idle_for_long_takes_longer_to_wake() -> None:
