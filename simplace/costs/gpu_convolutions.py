@@ -30,7 +30,6 @@ from simplace.costs.gpu_kernels import (
     Sizes,
     smaller,
     time_product_alone,
-    time_traffic,
 )
 
 Pass = Literal["forward", "input", "filter"]  # the convolution, and the gradients of its input and of its filter
@@ -119,7 +118,7 @@ def _time_gathered_input(plan: ProductPlan, conv: Convolution, moved: Numbers, m
 
 def _time_added_input(plan: ProductPlan, conv: Convolution, moved: Numbers, most_s: Numbers) -> Numbers:
     c, outs, patches = plan.c, conv.batch * conv.out_h * conv.out_w, conv.in_channels * conv.taps
-    added = time_traffic(plan.gpu, c, plan.width * (2 * outs * patches / c["scatter"] + conv.image)).seconds
+    added = plan.width * (2 * outs * patches / c["scatter"] + conv.image) / plan.bandwidth + c["floor_s"]
     left_s = most_s - added
     return added + _time_part(plan, c["input"], (1.0, outs, patches, conv.out_channels), moved, left_s)
 
@@ -151,7 +150,7 @@ def _time_apart_winograd(
     plan: ProductPlan, conv: Convolution, moved: Numbers, most_s: Numbers, *, kind: Pass = "forward"
 ) -> Numbers:
     """Return the seconds between transforms through memory; very many for other windows than 3 x 3 and 5 x 5."""
-    c, gpu, side = plan.c, plan.gpu, conv.kernel_h
+    c, side = plan.c, conv.kernel_h
     barred = _NEVER * (1 - (conv.kernel_w == side) * ((side == 3) * 1 + (side == 5)) * (conv.stride == 1))
     if isinstance(barred, float) and barred:
         return barred
@@ -159,7 +158,7 @@ def _time_apart_winograd(
     tiles = conv.batch * -(-high // 4) * -(-wide // 4)
     many = (side + 3.0) ** 2
     values = plan.width * many * (tiles * (read + wrote) + read * wrote)  # from one transform, or for the other
-    transforms = time_traffic(gpu, c, (values + moved) / c["transform"]).seconds + 2 * c["floor_s"]
+    transforms = (values + moved) / (c["transform"] * plan.bandwidth) + 3 * c["floor_s"]  # as there are three kernels
     m, n, k = (read, wrote, tiles) if kind == "filter" else (tiles, wrote, read)
     return barred + transforms + _time_part(plan, c["winograd_apart"], (many, m, n, k), values, most_s - transforms)
 
