@@ -15,6 +15,7 @@ square root of a pace as long.
 
 from __future__ import annotations
 
+from bisect import bisect_right
 from collections.abc import Mapping, Sequence
 from itertools import accumulate, islice, pairwise
 from math import log, pi, sqrt
@@ -128,6 +129,19 @@ class _HandOff(NamedTuple):
     cost: float
 
 
+class _HandOffs(NamedTuple):
+    """Record of what hand-offs take, in nanoseconds.
+
+    A thread spins for `spin`, which varies by `spread` of it, and has found work `until` later. `parked` has the means
+    of hand-offs to parked threads in groups, by idleness.
+    """
+
+    spin: float
+    spread: float
+    until: float
+    parked: list[_HandOff]
+
+
 Steps = Sequence[Sequence[Run]]
 
 
@@ -147,14 +161,14 @@ def derive_overheads(probes: Mapping[str, Sequence[ProbeStep]], pace: float = 0.
 
     dead, to_dead = _measure_dead_nodes(*(_sum_gaps(scale(name)) for name in ("alive", "few dead", "dead")))
     dispatch, queue = _measure_dispatch(scale("wide"), _measure_gap(scale("after 64")))
-    spin, spread, spin_hand_off, parked = _measure_hand_offs([(step.runs, _find_factor(step, pace)) for step in beside])
+    hand_offs = _measure_hand_offs([(step.runs, _find_factor(step, pace)) for step in beside])
     chains = [
         (_measure_product(steps), _measure_gap(steps) - small.again)
         for steps in (scale(name) for name in probes if "after" in name)
     ]
     of_small = [(small.length, 0.0), (small.of_long, small.more)]
     sharing = [one for runs in scale("shared", first=0.0) if (one := measure_sharing(runs)) is not None]
-    _, hand_off, wake = parked[0] if parked else (0.0, 0.0, 0.0)
+    _, hand_off, wake = hand_offs.parked[0] if hand_offs.parked else (0.0, 0.0, 0.0)
     return Overheads(
         op_s=(small.again - a_byte * small.label) / 1e9,
         first_s=max(0.0, small.first - a_name * small.names) / 1e9,
@@ -169,11 +183,11 @@ def derive_overheads(probes: Mapping[str, Sequence[ProbeStep]], pace: float = 0.
         dispatch_s=dispatch / 1e9,
         wake_s=wake / 1e9,
         queue_s=queue / 1e9,
-        spin_s=spin / 1e9,
-        spin_spread=spread,
-        spin_hand_off_s=spin_hand_off / 1e9,
+        spin_s=hand_offs.spin / 1e9,
+        spin_spread=hand_offs.spread,
+        spin_hand_off_s=hand_offs.until / 1e9,
         after_s=tuple((length / 1e9, more / 1e9) for length, more in _make_monotonic([*of_small, *chains])),
-        parked_s=tuple((idle / 1e9, until / 1e9, cost / 1e9) for idle, until, cost in parked),
+        parked_s=tuple((idle / 1e9, until / 1e9, cost / 1e9) for idle, until, cost in hand_offs.parked),
     )
 
 
@@ -334,14 +348,8 @@ def _measure_dispatch(steps: Steps, gap: float) -> tuple[float, float]:
     return max(0.0, median(kept) - gap) / 3, max(0.0, median(taken) - gap)
 
 
-def _measure_hand_offs(
-    steps: Sequence[tuple[Sequence[Run], float]],
-) -> tuple[float, float, float, list[_HandOff]]:
-    """Return how long a thread spins and how much that varies, until it has found work, and hand-offs to parked ones.
-
-    `steps` of the probes "beside" have factors, which take times to the wanted pace. Hand-offs to parked threads are in
-    groups by idleness.
-    """
+def _measure_hand_offs(steps: Sequence[tuple[Sequence[Run], float]]) -> _HandOffs:
+    """Return the means of hand-offs; `steps` of the probes "beside" have factors, which take times to a pace."""
     found = [(one, factor) for runs, factor in steps for one in _list_hand_offs(runs)]
     spinning = [_HandOff(*(time * factor for time in one)) for one, factor in found if one.latency < _SPUN]
     parked = [(one, factor) for one, factor in found if one.latency >= _SPUN]
@@ -362,7 +370,7 @@ def _measure_hand_offs(
         more = max(0.0, _average_without_outliers(cost) - own)
         table.append(_HandOff(median(idle), _average_without_outliers(latency), more))
     until = _average_without_outliers([one.latency for one in spinning]) if spinning else 0.0
-    return spin, spread, until, table
+    return _HandOffs(spin, spread, until, table)
 
 
 def _list_hand_offs(runs: Sequence[Run]) -> list[_HandOff]:
@@ -386,8 +394,10 @@ def _find_threshold(below: Sequence[float], above: Sequence[float]) -> float:
     >>> _find_threshold([1, 2, 3], [2, 5, 6])
     3
     """
-    lengths = sorted({*below, *above})
-    return min(lengths, key=lambda cut: (sum(one > cut for one in below) + sum(one <= cut for one in above), cut))
+    short, long = sorted(below), sorted(above)
+    return min(
+        sorted({*below, *above}), key=lambda cut: len(short) - bisect_right(short, cut) + bisect_right(long, cut)
+    )
 
 
 def _measure_spread(below: Sequence[float], above: Sequence[float], cut: float) -> float:

@@ -195,18 +195,19 @@ class ModelledCosts:
             return time, f"rnn{half}_{'input' if layer.is_gradient else 'forward'}"
         time = time_convolution(self._plan(dtype, "conv"), layer[0], layer[1], on_tensor_cores)
         if self._is_run_by_tensorflow(call) and on_tensor_cores and dtype == "float32" and layer[1] != "forward":
-            time = self._add_layout_changes(time, call)
+            time = self._add_layout_changes(time, layer[0])
         return time, f"conv{half}_{layer[1]}"
 
-    def _add_layout_changes(self, time: KernelTime, call: OpCall) -> KernelTime:
-        """Return a time with that of bringing images into the layout that tensor cores need.
+    def _add_layout_changes(self, time: KernelTime, conv: Convolution) -> KernelTime:
+        """Return a time with that of bringing float32 images into the layout that tensor cores need.
 
         Grappler's layout optimizer makes it NCHW (grappler/optimizers/generic_layout_optimizer.cc), and for gradients
         cuDNN has only kernels for NHWC there.
         """
-        sizes = [tensor.size for tensor in (*call.inputs, *call.outputs) if len(tensor.shape) == 4]
+        sizes = (conv.image, conv.weights, conv.made)
         images = sum(sizes) - min(sizes)  # all but the smallest, as a rule the filter
-        turned = time_traffic(self.figures, self.constants.groups["traffic"], 2 * images / _LAYOUT_SHARE)
+        moved = 2 * _WIDTHS["float32"] * images / _LAYOUT_SHARE
+        turned = time_traffic(self.figures, self.constants.groups["traffic"], moved)
         return time._replace(seconds=time.seconds + turned.seconds + turned.floor, floor=time.floor + 2 * turned.floor)
 
     def _estimate_product(self, product: Product, dtype: str, moved: int) -> tuple[KernelTime, str]:
