@@ -208,7 +208,8 @@ class ModelledCosts:
         images = sum(sizes) - min(sizes)  # all but the smallest, as a rule the filter
         moved = 2 * _WIDTHS["float32"] * images / _LAYOUT_SHARE
         turned = time_traffic(self.figures, self.constants.groups["traffic"], moved)
-        return time._replace(seconds=time.seconds + turned.seconds + turned.floor, floor=time.floor + 2 * turned.floor)
+        seconds = time.seconds + turned.seconds + turned.floor
+        return KernelTime(seconds, time.arithmetic, time.memory, time.floor + 2 * turned.floor)
 
     def _estimate_product(self, product: Product, dtype: str, moved: int) -> tuple[KernelTime, str]:
         time = time_product(
