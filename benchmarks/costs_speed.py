@@ -47,6 +47,9 @@ _CALLS: Mapping[str, Callable[[int], OpCall]] = {
     "MatMul, FP16": lambda n: _call("MatMul", [(n, 768), (768, n)], (n, n), "float16"),
     "BatchMatMulV2": lambda n: _call("BatchMatMulV2", [(8, n, 64), (8, 64, n)], (8, n, n)),
     "Conv2D": lambda n: _call("Conv2D", [(8, 28, 28, n), (3, 3, n, 64)], (8, 28, 28, 64)),
+    "Conv2DBackpropInput": lambda n: _call(
+        "Conv2DBackpropInput", [(4,), (3, 3, n, 64), (8, 28, 28, 64)], (8, 28, 28, n)
+    ),
     "Conv2DBackpropFilter": lambda n: _call(
         "Conv2DBackpropFilter", [(8, 28, 28, n), (4,), (8, 28, 28, 64)], (3, 3, n, 64)
     ),

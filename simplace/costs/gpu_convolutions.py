@@ -116,9 +116,18 @@ def _time_gathered_input(plan: ProductPlan, conv: Convolution, moved: Numbers, m
     return _time_part(plan, plan.c["input"], (1.0, positions, conv.in_channels, k), moved, most_s)
 
 
+def _time_input_among_zeros(plan: ProductPlan, conv: Convolution, moved: Numbers, most_s: Numbers) -> Numbers:
+    """Return the seconds of `_time_gathered_input`, or very many where `_time_parts_of_input` has the same product."""
+    if isinstance(most_s, float) and conv.height * conv.width == conv.out_h * conv.out_w:
+        return _NEVER
+    return _time_gathered_input(plan, conv, moved, most_s)
+
+
 def _time_added_input(plan: ProductPlan, conv: Convolution, moved: Numbers, most_s: Numbers) -> Numbers:
     c, outs, patches = plan.c, conv.batch * conv.out_h * conv.out_w, conv.in_channels * conv.taps
     added = plan.width * (2 * outs * patches / c["scatter"] + conv.image) / plan.bandwidth + c["floor_s"]
+    if isinstance(added, float) and added >= most_s:
+        return added
     left_s = most_s - added
     return added + _time_part(plan, c["input"], (1.0, outs, patches, conv.out_channels), moved, left_s)
 
@@ -173,11 +182,11 @@ def _find_sides(conv: Convolution, kind: Pass) -> tuple[Numbers, Numbers, Number
 # The fastest of these counts. Those come first that are often the fastest: then the others need no search for a tiling.
 _ALGORITHMS: Mapping[tuple[Pass, bool], Sequence[Callable[[ProductPlan, Convolution, Numbers, Numbers], Numbers]]] = {
     ("forward", True): (_time_forward,),
-    ("input", True): (_time_parts_of_input, _time_gathered_input, _time_added_input),
+    ("input", True): (_time_parts_of_input, _time_input_among_zeros, _time_added_input),
     ("filter", True): (_time_filter,),
     ("forward", False): (_time_apart_winograd, _time_fused_winograd, _time_forward),
     ("input", False): (
-        partial(_time_apart_winograd, kind="input"), partial(_time_fused_winograd, kind="input"),
+        partial(_time_fused_winograd, kind="input"), partial(_time_apart_winograd, kind="input"),
         _time_gathered_input, _time_added_input,
     ),
     ("filter", False): (partial(_time_apart_winograd, kind="filter"), _time_filter),
