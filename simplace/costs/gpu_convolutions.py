@@ -118,7 +118,7 @@ def _time_gathered_input(plan: ProductPlan, conv: Convolution, moved: Numbers, m
 
 def _time_input_among_zeros(plan: ProductPlan, conv: Convolution, moved: Numbers, most_s: Numbers) -> Numbers:
     """Return the seconds of `_time_gathered_input`, or very many where `_time_parts_of_input` has the same product."""
-    if isinstance(most_s, float) and conv.height * conv.width == conv.out_h * conv.out_w:
+    if isinstance(conv.height, float) and conv.height * conv.width == conv.out_h * conv.out_w:
         return _NEVER
     return _time_gathered_input(plan, conv, moved, most_s)
 

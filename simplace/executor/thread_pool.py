@@ -149,10 +149,8 @@ class Pool:
 
     def _draw_spin(self) -> int:
         """Return how long a thread spins this time: a fixed number of rounds, as fast as its core just is."""
-        times = self._times
-        return (
-            max(0, round(times.spin * self._random.gauss(1.0, times.spin_spread))) if times.spin_spread else times.spin
-        )
+        spin, spread = self._times.spin, self._times.spin_spread
+        return max(0, round(spin * self._random.gauss(1.0, spread))) if spread else spin
 
     def _pick(self) -> Worker:
         return self.workers[self._random.randrange(len(self.workers))] if len(self.workers) > 1 else self.workers[0]

@@ -42,7 +42,7 @@ def run_probes(warm_up: int, count: int) -> dict[str, Any]:
         "small, long names": partial(_build_small_ops, _LONG_NAME),
     }  # fmt: skip
     one |= {f"after {side}": partial(_build_chain, side) for side in _SIDES_AFTER}
-    two: dict[str, Callable[[], None]] = {f"beside, {one}": partial(_build_pairs, *one) for one in _BESIDE}
+    two: dict[str, Callable[[], None]] = {f"beside, {size}": partial(_build_pairs, *size) for size in _BESIDE}
     two["shared"] = _build_two_loops
     kinds = ((one, 1), (two, 2))
     found: dict[str, list[Any]] = {}
