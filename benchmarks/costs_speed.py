@@ -10,12 +10,12 @@ from simplace.costs.modelled_costs import make_modelled_costs
 from simplace.costs.op_work import make_tensor
 
 _SIZES = range(64, 2064, 5)
-_TURNS = 60  # short ones, since a machine that others share is undisturbed for milliseconds only
+_TURNS = 60  # the best of these counts for each op: a machine that others share is undisturbed for moments only
 _GPUS = ("t4", "a100")
 
 
 def tabulate_speed() -> Iterator[str]:
-    """Yield the microseconds of a processor that an op takes, the best of some turns over as many shapes."""
+    """Yield the microseconds that an op takes, the mean over some shapes of the best of some turns each."""
     yield "\nHow long it takes to estimate an op of a new shape, in microseconds of this processor; the bar was 20.\n"
     yield "| op | " + " | ".join(_GPUS) + " |"
     yield "|---|" + "---|" * len(_GPUS)
@@ -26,14 +26,14 @@ def tabulate_speed() -> Iterator[str]:
 
 def _time_calls(gpu: str, calls: list[OpCall]) -> float:
     """Return the microseconds of one of some calls; each turn begins with a model that has seen no shape."""
-    best = float("inf")
+    best = [float("inf")] * len(calls)
     for _ in range(_TURNS):
         model = make_modelled_costs(gpu)
-        began = time.process_time()
-        for call in calls:
+        for i, call in enumerate(calls):
+            began = time.perf_counter()
             model.kernel(call)
-        best = min(best, time.process_time() - began)
-    return 1e6 * best / len(calls)
+            best[i] = min(best[i], time.perf_counter() - began)
+    return 1e6 * sum(best) / len(best)
 
 
 def _call(op: str, inputs: list[tuple[int, ...]], output: tuple[int, ...], dtype: str = "float32") -> OpCall:
