@@ -1,4 +1,4 @@
-"""How busy the links are that several GPUs or tasks share, and what sharing costs their copies."""
+"""How busy the links are that several GPUs or tasks share, and what sharing costs their copies and collectives."""
 
 from __future__ import annotations
 
@@ -10,14 +10,15 @@ from simplace.executor.trace import PassedLink, Trace
 
 @dataclass(frozen=True, slots=True)
 class LinkUse:
-    """Record of what passed a shared link: how many `copies`, and nanoseconds in which at least one moved bytes.
+    """Record of what passed a shared link: `copies`, `members` of collectives, and nanoseconds with any moving bytes.
 
-    `share` is that of the whole run. `took` sums up the lengths of the copies, `alone` what they would take
-    without the links that are shared.
+    `share` is that of the whole run. `took` sums up how long each of them took, `alone` what they would take without
+    the links that are shared.
     """
 
     link: PassedLink
     copies: int
+    members: int
     busy: int
     share: float
     took: int
@@ -25,7 +26,7 @@ class LinkUse:
 
     @property
     def slowdown(self) -> float:
-        """Return how many times as long the copies took as without what is shared, 1 where there are none."""
+        """Return how many times as long all took as without what is shared, 1 where nothing passed."""
         return self.took / self.alone if self.alone else 1.0
 
 
@@ -39,4 +40,5 @@ def _measure_use(trace: Trace, number: int) -> LinkUse:
     busy = measure_coverage((copy.moves_at, trace.spans[i].end) for i, copy in passed.items())
     took, alone = sum(trace.spans[i].duration for i in passed), sum(copy.alone for copy in passed.values())
     share = busy / trace.makespan if trace.makespan else 0.0
-    return LinkUse(trace.links[number], len(passed), busy, share, took, alone)
+    members = sum(trace.spans[i].kind == "collective" for i in passed)
+    return LinkUse(trace.links[number], len(passed) - members, members, busy, share, took, alone)

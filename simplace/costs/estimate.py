@@ -54,7 +54,7 @@ class EstimatedGraph:
     `kernels` are by node, `outputs` the output tensors of each node, `copy_seconds` and `copied` by copy, None in the
     latter for order alone. `held` are by node what a call that stays in the graph holds at its peak besides its inputs
     and outputs, `given` those of a program that is compiled whole, whose graph has no edges for them, `loops` those
-    inside of such calls.
+    inside of such calls. `collective_calls` are by the numbers of collectives, of those that ops make up.
     """
 
     graph: PartitionedGraph
@@ -67,6 +67,7 @@ class EstimatedGraph:
     held: Mapping[int, tuple[HeldTensor, ...]]
     given: Mapping[int, tuple[Tensor, ...]]
     loops: tuple[Loop, ...]
+    collective_calls: Mapping[int, CollectiveCall]
 
     def output(self, node: int, slot: int) -> Tensor | None:
         """Return an output of a node; a send and a receive have the tensor that they carry. None for order alone."""
@@ -141,6 +142,7 @@ class _Estimator:
         self.assumed: dict[str, list[str]] = {}
         self.held: dict[int, tuple[HeldTensor, ...]] = {}
         self.given: dict[int, tuple[Tensor, ...]] = {}
+        self.collective_calls: dict[int, CollectiveCall] = {}
 
     def estimated(self) -> EstimatedGraph:
         outputs = tuple(self._outputs(node.origin) for node in self.graph.nodes)
@@ -153,7 +155,7 @@ class _Estimator:
         )
         return EstimatedGraph(
             self.graph, self.model, kernels, outputs, seconds, copied, assumptions, self.held, self.given,
-            tuple(self.loops),
+            tuple(self.loops), self.collective_calls,
         )  # fmt: skip
 
     def _outputs(self, node: int) -> tuple[Tensor, ...]:
@@ -262,8 +264,9 @@ class _Estimator:
         ends = [self.placed.devices.by_name[name].spec for name in collective.devices]
         is_remote = len(ends) < collective.participants or any(not ends[0].same_address_space(end) for end in ends)
         size = collective.size if collective.size is not None else self._member_bytes(collective.members[0])
-        op = _COLLECTIVE_OPS[collective.kind]
-        return self.model.collective(CollectiveCall(op, size, collective.participants, device, is_remote))
+        call = CollectiveCall(_COLLECTIVE_OPS[collective.kind], size, collective.participants, device, is_remote)
+        self.collective_calls[number] = call
+        return self.model.collective(call)
 
     def _member_bytes(self, node: int) -> int:
         graph = self.placed.graph

@@ -1,23 +1,24 @@
-"""Divide the bandwidth of links among the copies that pass them at once: max-min fairly.
+"""Divide the bandwidth of links among the copies and collectives that pass them at once: max-min fairly.
 
 Mirrors D. Bertsekas and R. Gallager, Data Networks, second edition, section 6.5.2: rates are max-min fair if none can
-grow but at the cost of one that is no larger. Progressive filling finds them: all rates grow alike, until a copy is as
-fast as it would be alone, or a link that it passes is full.
+grow but at the cost of one that is no larger. Progressive filling finds them: all rates grow alike, until one is as
+fast as it would be alone, or a link that it passes is full. The rate of a collective is that of each of its members,
+several of which may pass a link.
 """
 
 from __future__ import annotations
 
-from collections import Counter
+from collections import defaultdict
 from collections.abc import Mapping, Sequence
 from math import inf
 from typing import NamedTuple
 
 
 class Demand(NamedTuple):
-    """Record of what a copy wants: its rate where it is alone, and the links that it passes, by number."""
+    """Record of what a copy wants: its rate where it is alone, and how many times its bytes pass each link."""
 
     limit: float
-    links: tuple[int, ...]
+    loads: Mapping[int, float]
 
 
 class FairRate(NamedTuple):
@@ -30,17 +31,21 @@ class FairRate(NamedTuple):
 def share_fairly(demands: Sequence[Demand], capacities: Sequence[float]) -> list[FairRate]:
     """Return a rate for each demand, in the unit of limits and capacities; of links full at once the first is named.
 
-    >>> [each.rate for each in share_fairly([Demand(9.0, (0,)), Demand(9.0, (0, 1)), Demand(2.0, (1,))], [12.0, 5.0])]
-    [9.0, 3.0, 2.0]
+    >>> demands = [Demand(9.0, {0: 1}), Demand(9.0, {0: 1, 1: 1}), Demand(1.0, {1: 2})]
+    >>> [each.rate for each in share_fairly(demands, [12.0, 5.0])]
+    [9.0, 3.0, 1.0]
     """
     found: dict[int, FairRate] = {}
     left, growing = list(capacities), list(range(len(demands)))
     while growing:
-        counts = Counter(link for i in growing for link in demands[i].links)
-        fixed = _fix_next(demands, growing, {link: left[link] / counts[link] for link in sorted(counts)})
+        loads: dict[int, float] = defaultdict(float)
+        for i in growing:
+            for link, load in demands[i].loads.items():
+                loads[link] += load
+        fixed = _fix_next(demands, growing, {link: left[link] / loads[link] for link in sorted(loads)})
         for i, fair in fixed.items():
-            for link in demands[i].links:
-                left[link] = max(0.0, left[link] - fair.rate)
+            for link, load in demands[i].loads.items():
+                left[link] = max(0.0, left[link] - load * fair.rate)
         found |= fixed
         growing = [i for i in growing if i not in fixed]
     return [found[i] for i in range(len(demands))]
@@ -55,5 +60,5 @@ def _fix_next(demands: Sequence[Demand], growing: Sequence[int], levels: Mapping
     if alone := {i: FairRate(demands[i].limit) for i in growing if demands[i].limit <= level}:
         return alone
     full = [link for link, one in levels.items() if one == level]
-    passing = {i: next((link for link in full if link in demands[i].links), -1) for i in growing}
+    passing = {i: next((link for link in full if link in demands[i].loads), -1) for i in growing}
     return {i: FairRate(level, link) for i, link in passing.items() if link >= 0}

@@ -1,31 +1,32 @@
-"""Move the bytes of copies over links that they share: a copy's rate changes whenever another begins or ends.
+"""Move bytes over links that several share: the rate of each changes whenever another begins or ends.
 
-A copy first takes its latency, then moves its bytes at its own rate, or at its share of the links that it passes
-(`fair_shares`). One that passes none takes the time that it has alone.
+A copy, or a collective, first takes its latency, then moves its bytes at its own rate, or at its share of the links
+that it passes (`fair_shares`). One that passes none takes the time that it has alone.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 
-from simplace.executor.copy_routes import CopyRoute, Routes
 from simplace.executor.events import Events
 from simplace.executor.fair_shares import Demand, share_fairly
-from simplace.executor.trace import SharedCopy
+from simplace.executor.link_routes import Route
+from simplace.executor.trace import PassedLink, SharedCopy
 from simplace.executor.trace_recorder import TraceRecorder
 
 
 @dataclass(slots=True, eq=False)
 class _Flow:
-    """Record of a copy that moves bytes: `left` is how many nanoseconds they take at its own rate; it has a `share`.
+    """Record of what moves bytes, with its spans: `left` is how many nanoseconds they take at its own rate.
 
-    `lost` is by full link how many nanoseconds of them it could not move, `others` the tracks of the copies there.
+    It has a `share` of that. `lost` is by full link how many nanoseconds it could not move any, `others` the tracks of
+    the others there.
     """
 
-    span: int
-    track: int
-    route: CopyRoute
+    spans: tuple[int, ...]
+    tracks: frozenset[int]
+    route: Route
     then: Callable[[], None]
     left: float
     share: float = 1.0
@@ -36,26 +37,27 @@ class _Flow:
 
 
 class LinkSharing:
-    """Run copies by number, and record what they shared."""
+    """Run copies and collectives, and record what they shared."""
 
-    def __init__(self, routes: Routes, events: Events, recorder: TraceRecorder) -> None:
-        self._routes = routes
-        self._capacities = [link.bandwidth for link in routes.links for _ in ("out", "in")]
+    def __init__(self, links: Sequence[PassedLink], events: Events, recorder: TraceRecorder) -> None:
+        self._capacities = [link.bandwidth for link in links for _ in ("out", "in")]
         self._events = events
         self._recorder = recorder
-        recorder.links = routes.links
         self._flows: list[_Flow] = []
         self._at = 0  # until when all flows have been advanced
         self._plan = 0  # ends that were planned under another number do not hold any more
 
-    def carry(self, copy: int, span: int, then: Callable[[], None]) -> None:
-        """Start a copy, whose span starts now; end the span when it has ended, and call `then`."""
-        route, events = self._routes.of_copy[copy], self._events
-        flow = _Flow(span, self._recorder.spans[span].track, route, then, float(route.moving))
+    def carry(self, route: Route, ways: Mapping[int, tuple[int, ...]], then: Callable[[], None]) -> None:
+        """Move bytes for spans that start now; end these when all are there, and call `then`.
+
+        `ways` are those of the route that each span passes, by its number.
+        """
+        events, spans = self._events, self._recorder.spans
+        flow = _Flow(tuple(ways), frozenset(spans[i].track for i in ways), route, then, float(route.moving))
         alone, moves_at = route.latency + route.moving, events.now + route.latency
-        if route.ways:
-            self._recorder.shared[span] = SharedCopy(alone, moves_at, route.ways)
-        if route.ways and route.moving:
+        if route.loads:
+            self._recorder.shared |= {span: SharedCopy(alone, moves_at, own) for span, own in ways.items()}
+        if route.loads and route.moving:
             events.at(moves_at, lambda: self._add(flow))
         else:
             events.at(events.now + alone, lambda: self._end(flow))
@@ -72,17 +74,17 @@ class LinkSharing:
             return
         sharing: dict[int, set[int]] = {}
         for flow in self._flows:
-            for way in flow.route.ways:
-                sharing.setdefault(way, set()).add(flow.track)
+            for way in flow.route.loads:
+                sharing.setdefault(way, set()).update(flow.tracks)
         for flow in self._flows:
             flow.left -= passed * flow.share
             if flow.full >= 0:
                 flow.lost[flow.full] = flow.lost.get(flow.full, 0.0) + passed * (1 - flow.share)
-                flow.others.setdefault(flow.full, set()).update(sharing[flow.full] - {flow.track})
+                flow.others.setdefault(flow.full, set()).update(sharing[flow.full] - flow.tracks)
 
     def _plan_ends(self) -> None:
-        """Share the links among the copies there are, and plan the next end."""
-        demands = [Demand(flow.route.rate, flow.route.ways) for flow in self._flows]
+        """Share the links among all that move bytes, and plan the next end."""
+        demands = [Demand(flow.route.rate, flow.route.loads) for flow in self._flows]
         for flow, fair in zip(self._flows, share_fairly(demands, self._capacities), strict=True):
             flow.share, flow.full = fair.rate / flow.route.rate, fair.full
             flow.end = self._events.now + max(0, round(flow.left / flow.share))
@@ -102,12 +104,10 @@ class LinkSharing:
             self._end(flow)
 
     def _end(self, flow: _Flow) -> None:
-        """End a copy, and record which link slowed it down most; of equal ones the first that was full."""
-        self._recorder.ends_at(flow.span, self._events.now)
-        if flow.lost:
-            way = max(flow.lost, key=lambda way: flow.lost[way])
-            shared = self._recorder.shared[flow.span]
-            self._recorder.shared[flow.span] = shared._replace(
-                slowed_by=way // 2, others=tuple(sorted(flow.others[way]))
-            )
+        """End all spans, and record which link slowed them down most; of equal ones the first that was full."""
+        shared, way = self._recorder.shared, max(flow.lost, key=lambda way: flow.lost[way], default=-1)
+        for span in flow.spans:
+            self._recorder.ends_at(span, self._events.now)
+            if way >= 0:
+                shared[span] = shared[span]._replace(slowed_by=way // 2, others=tuple(sorted(flow.others[way])))
         flow.then()

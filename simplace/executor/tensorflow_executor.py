@@ -18,19 +18,19 @@ from simplace.costs.estimate import EstimatedGraph
 from simplace.devices.device_set import Device, shorten_task
 from simplace.executor.collective_runs import Arrival, CollectiveRuns
 from simplace.executor.control_flow import ControlFlow
-from simplace.executor.copy_queues import CopyQueues, QueuedCopy
-from simplace.executor.copy_routes import find_routes
 from simplace.executor.cores import Cores
 from simplace.executor.events import Events
 from simplace.executor.gpu_streams import Stream, Streams, start_on
 from simplace.executor.kernel_stats import CostAverages, can_be_expensive
 from simplace.executor.launch_turns import Asking, LaunchTurns
+from simplace.executor.link_routes import find_routes
 from simplace.executor.propagator_state import Activation, Iteration, Propagator
 from simplace.executor.stalls import require_ended
 from simplace.executor.step_options import Threads
 from simplace.executor.thread_pool import IntraOpWorkers, Pool, PoolTimes, Worker
 from simplace.executor.trace import Span, SpanKind, Trace, TrackKind, Why
 from simplace.executor.trace_recorder import TraceRecorder
+from simplace.executor.transfer_queues import QueuedTransfer, TransferQueues
 from simplace.executor.variable_memory import Buffer
 
 
@@ -74,7 +74,7 @@ class _TensorFlowSimulation:
         self.streams = Streams(self.recorder)
         self.turns = LaunchTurns()
         routes = find_routes(estimated)
-        self.queues = None if routes is None else CopyQueues(routes, self.events, self.recorder)
+        self.queues = None if routes is None else TransferQueues(routes, self.events, self.recorder)
         self.step = 0
         self.step_ends: list[int] = []
         devices = self.graph.placed.devices.by_name
@@ -460,8 +460,14 @@ class _TensorFlowSimulation:
         last = arrived[-1]
         streams = [self._collective_stream(self.device[one.activation.node]) for one in arrived]
         gpus = [self.device[one.activation.node] for one in arrived if self.device[one.activation.node].type != "CPU"]
-        waits_for = (*streams, *map(self._compute_stream, gpus))
-        start = start_on(Stream(-1), self.events.now, last.released_by, waits_for, "stream")
+        waits_for = tuple(map(self._compute_stream, gpus))
+        if self.queues is not None:
+            self.queues.enqueue_collective(
+                arrived, streams, waits_for, self.step,
+                lambda spans: self._end_collective(self.events.now, arrived, spans),
+            )  # fmt: skip
+            return
+        start = start_on(Stream(-1), self.events.now, last.released_by, (*streams, *waits_for), "stream")
         end = start.time + max(self.device_ns[one.activation.node] for one in arrived)
         for one, stream in zip(arrived, streams, strict=True):
             why: Why = start.why if one is last else "member" if start.time > one.time else "dependency"
@@ -470,13 +476,17 @@ class _TensorFlowSimulation:
                 Span(one.activation.node, stream.track, "collective", start.time, end, one.time, start.cause, why,
                      self.step, str(one.activation.iteration))
             )  # fmt: skip
-        spans = [stream.last_span for stream in streams]
+        self._end_collective(end, arrived, [stream.last_span for stream in streams])
+
+    def _end_collective(self, end: int, arrived: list[Arrival], spans: list[int]) -> None:
+        """End the members when the host sees that their collective has ended."""
+        is_polled = any(self.device[one.activation.node].type != "CPU" for one in arrived)
 
         def finished() -> None:
             for one, span in zip(arrived, spans, strict=True):
                 self._node_done(one.activation, one.outputs, None, span)
 
-        self.events.at(end + (self.poll_ns if gpus else 0), finished)
+        self.events.at(end + (self.poll_ns if is_polled else 0), finished)
 
     def _collective_stream(self, device: Device) -> Stream:
         return self.streams.of(device.name, "collective", f"{device.short} collectives")
@@ -527,7 +537,7 @@ class _TensorFlowSimulation:
 
     def _queue_copy(
         self,
-        queues: CopyQueues,
+        queues: TransferQueues,
         stream: Stream,
         send: int,
         entry: _RendezvousEntry,
@@ -548,7 +558,8 @@ class _TensorFlowSimulation:
         def ended() -> None:
             self._arrives_at(self.events.now, entry, made[0], span)
 
-        queues.enqueue(stream, QueuedCopy(number, span, waits_for, begun, ended))
+        route = queues.routes.of_copy[number]
+        queues.enqueue(QueuedTransfer(route, {span: tuple(route.loads)}, (stream,), waits_for, "link", ended, begun))
 
     def _allocate_copy(self, number: int, receive: Activation, span: int) -> Buffer | None:
         copy = self.graph.copies[number]

@@ -15,15 +15,15 @@ from collections.abc import Callable, Iterable
 from simplace.costs.estimate import EstimatedGraph
 from simplace.executor.collective_runs import Arrival, CollectiveRuns
 from simplace.executor.control_flow import ControlFlow
-from simplace.executor.copy_routes import find_routes
 from simplace.executor.events import Events
 from simplace.executor.gpu_streams import Stream, Streams, start_on
-from simplace.executor.link_sharing import LinkSharing
+from simplace.executor.link_routes import find_routes
 from simplace.executor.propagator_state import Activation, Propagator
 from simplace.executor.stalls import require_ended
 from simplace.executor.step_options import Threads
 from simplace.executor.trace import Span, SpanKind, Trace, Why
 from simplace.executor.trace_recorder import TraceRecorder
+from simplace.executor.transfer_queues import TransferQueues
 from simplace.executor.variable_memory import Buffer
 
 _Start = Callable[[int, int], None]  # called with a free track and the last span on it
@@ -81,7 +81,7 @@ class _TextbookSimulation:
         self.links: dict[tuple[str, str], _Queue] = {}
         self.streams = Streams(self.recorder)
         routes = find_routes(estimated)
-        self.sharing = None if routes is None else LinkSharing(routes, self.events, self.recorder)
+        self.queues = None if routes is None else TransferQueues(routes, self.events, self.recorder)
         self.collectives = CollectiveRuns(self.graph)
         self.propagator = self._new_propagator()
 
@@ -252,6 +252,12 @@ class _TextbookSimulation:
         """Run a collective on all its members at once, when each of them is free of the one before."""
         devices = [self.graph.nodes[one.activation.node].device for one in arrived]
         streams = [self.streams.of(name, "collective", f"{self._short(name)} collectives") for name in devices]
+        step = len(self.step_ends)
+        if self.queues is not None:
+            self.queues.enqueue_collective(
+                arrived, streams, (), step, lambda spans: self._end_collective(arrived, spans)
+            )
+            return
         last = arrived[-1]
         start = start_on(Stream(-1), self.events.now, last.released_by, tuple(streams), "stream")
         end = start.time + max(self._duration(one.activation.node) for one in arrived)
@@ -260,15 +266,14 @@ class _TextbookSimulation:
             stream.free_at = end
             stream.last_span = self.recorder.add(
                 Span(one.activation.node, stream.track, "collective", start.time, end, one.time, start.cause, why,
-                     len(self.step_ends), str(one.activation.iteration))
+                     step, str(one.activation.iteration))
             )  # fmt: skip
         spans = [stream.last_span for stream in streams]
+        self.events.at(end, lambda: self._end_collective(arrived, spans))
 
-        def finished() -> None:
-            for one, span in zip(arrived, spans, strict=True):
-                self._done(one.activation, one.outputs, one.activation.payloads.values(), span)
-
-        self.events.at(end, finished)
+    def _end_collective(self, arrived: list[Arrival], spans: list[int]) -> None:
+        for one, span in zip(arrived, spans, strict=True):
+            self._done(one.activation, one.outputs, one.activation.payloads.values(), span)
 
     # copies
 
@@ -320,10 +325,11 @@ class _TextbookSimulation:
             link.give_back(track, span)
             self._done(receive, [made], [payload], span)
 
-        if self.sharing is None:
+        if self.queues is None:
             self.events.at(now + duration, end)
         else:
-            self.sharing.carry(number, span, end)
+            route = self.queues.routes.of_copy[number]
+            self.queues.sharing.carry(route, {span: tuple(route.loads)}, end)
 
     def _link(self, source: str, target: str) -> _Queue:
         if (source, target) not in self.links:

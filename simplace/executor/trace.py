@@ -69,7 +69,8 @@ class SharedCopy(NamedTuple):
 
     Its first byte moved at `moves_at`. `ways` has 2 i for a link i that it left its sharers by, 2 i + 1 for one that it
     came to them by. `slowed_by` is the link that slowed it down most, -1 where none did, `others` the tracks whose
-    copies had a share of that link then: none where the link is slower than what it joins.
+    copies had a share of that link then: none where the link is slower than what it joins. Each member of a collective
+    has one, with the ways that it passes itself: `slowed_by` may be a link of other members, or one that they share.
     """
 
     alone: int
@@ -103,7 +104,7 @@ class MemoryChange(NamedTuple):
 class Trace:
     """Record of a run: spans in the order of their start on the host, `steps` the end of each step in nanoseconds.
 
-    `links` are those that several GPUs or tasks share, `shared` has each copy that passed any, by its span's number.
+    `links` are those that several GPUs or tasks share, `shared` has by span what passed any of them.
     """
 
     tracks: tuple[Track, ...]

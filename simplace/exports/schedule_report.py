@@ -139,7 +139,7 @@ def _report_span(schedule: Schedule, number: int) -> dict[str, Any]:
 
 
 def _report_sharing(schedule: Schedule, number: int) -> dict[str, Any]:
-    """Report which shared links a copy passed, what it takes alone, and what slowed it down most, with whom."""
+    """Report the shared links that a copy or a member passed, what it takes alone, what slowed it down, with whom."""
     copy = schedule.trace.shared[number]
     return {
         "alone": copy.alone,
@@ -155,6 +155,7 @@ def _report_link(use: LinkUse) -> dict[str, Any]:
         "bandwidth": None if isinf(use.link.bandwidth) else use.link.bandwidth,
         "sharers": list(use.link.sharers),
         "copies": use.copies,
+        "members": use.members,
         "busy": use.busy,
         "share": round(use.share, 6),
         "took": use.took,

@@ -5,7 +5,8 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from simplace.analysis.schedule import Schedule, schedule_placement
-from simplace.costs.cost_model import CostModel, PeerWay
+from simplace.costs.collectives import count_sent_bytes
+from simplace.costs.cost_model import CollectiveCall, CostModel, KernelCost, PeerWay
 from simplace.devices.device_link import DeviceLink
 from simplace.devices.device_set import DeviceSet, local_devices
 from simplace.pipeline import place_program
@@ -24,10 +25,13 @@ BOTH_FROM_HOST = """
 
 @dataclass(frozen=True)
 class Wires(Costs):
-    """Take 1 ms before the first byte of a copy, and 1 ms for each 1,000 bytes."""
+    """Take 1 ms before the first byte of a copy or a collective, and 1 ms for each 1,000 bytes that one sends."""
 
     def copy(self, size: int, source: str, target: str) -> float:
         return 0.0 if source == target == "CPU" else 1e-3 + size / RATE
+
+    def collective(self, call: CollectiveCall) -> KernelCost:
+        return KernelCost(0.0, 1e-3 + count_sent_bytes(call.op, call.size, call.participants) / RATE)
 
 
 def run(text: str, *links: DeviceLink, way: PeerWay = "pcie", devices: DeviceSet | None = None) -> Schedule:

@@ -35,13 +35,15 @@ def test_the_summary_says_what_each_link_costs() -> None:
 @pytest.mark.parametrize(
     ("use", "said"),
     [
-        ((0, 0, 0.0, 0, 0), "no copy passes it"),
-        ((1, 5, 0.5, 8, 8), "busy 50%; its copy took as long as without it"),
-        ((1, 5, 0.5, 12, 8), "busy 50%; its copy took 1.5 times as long as without it"),
-        ((3, 5, 0.5, 801, 800), "busy 50%; its 3 copies took as long as without it"),
+        ((0, 0, 0, 0.0, 0, 0), "nothing passes it"),
+        ((1, 0, 5, 0.5, 8, 8), "busy 50%; its copy took as long as without it"),
+        ((1, 0, 5, 0.5, 12, 8), "busy 50%; its copy took 1.5 times as long as without it"),
+        ((3, 0, 5, 0.5, 801, 800), "busy 50%; its 3 copies took as long as without it"),
+        ((0, 2, 5, 0.5, 8, 8), "busy 50%; its 2 members of collectives took as long as without it"),
+        ((1, 1, 5, 0.5, 8, 8), "busy 50%; its copy and member of a collective took as long as without it"),
     ],
 )
-def test_one_line_is_enough(use: tuple[int, int, float, int, int], said: str) -> None:
+def test_one_line_is_enough(use: tuple[int, int, int, float, int, int], said: str) -> None:
     assert describe_link(LinkUse(PassedLink("card", inf, ("worker/0",)), *use)) == f"card (shared by worker/0): {said}"
 
 
@@ -63,7 +65,7 @@ def test_a_copy_says_that_a_link_is_slower_than_its_own() -> None:
 def test_a_trace_and_json_have_what_was_shared() -> None:
     report = json.loads(json.dumps(report_schedule(SHARED, "")))
     assert report["shared_links"][0] == {
-        "name": "switch", "bandwidth": 1e6, "sharers": ["GPU:0", "GPU:1"], "copies": 2, "busy": 8_000_000,
+        "name": "switch", "bandwidth": 1e6, "sharers": ["GPU:0", "GPU:1"], "copies": 2, "members": 0, "busy": 8_000_000,
         "share": 0.8, "took": 18_000_000, "alone": 10_000_000,
     }  # fmt: skip
     sharing = [

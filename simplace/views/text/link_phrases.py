@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from math import isinf
 
 from simplace.analysis.link_use import LinkUse
 from simplace.analysis.schedule import Schedule
 from simplace.analysis.time_sources import find_source
 from simplace.devices.device_ranges import fold_names
-from simplace.executor.trace import SharedCopy
 from simplace.views.text.cost_sentences import format_uncertain
 from simplace.views.text.quantities import format_count
 
@@ -16,7 +16,7 @@ _LISTED = 3  # tracks, or sharers: more are counted
 
 
 def describe_links(schedule: Schedule) -> list[str]:
-    """Return a line for each link that several GPUs or tasks share: how busy it is, what its copies lose."""
+    """Return a line for each link that several GPUs or tasks share: how busy it is, what it costs what passes it."""
     return [describe_link(use) for use in schedule.shared_links]
 
 
@@ -25,19 +25,25 @@ def describe_link(use: LinkUse) -> str:
     link = use.link
     rate = "" if isinf(link.bandwidth) else f"{format_rate(link.bandwidth)} each way, "
     head = f"{link.name} ({rate}shared by {_list_some(fold_names(link.sharers))})"
-    if not use.copies:
-        return f"{head}: no copy passes it"
+    if not use.copies and not use.members:
+        return f"{head}: nothing passes it"
     slowdown = f"{use.slowdown:.1f}"
     times = "as long as without it" if slowdown == "1.0" else f"{slowdown} times as long as without it"
-    copies = "copy" if use.copies == 1 else format_count(use.copies, "copy")
-    return f"{head}: busy {use.share:.0%}; its {copies} took {times}"
+    return f"{head}: busy {use.share:.0%}; its {' and '.join(_list_passed(use))} took {times}"
+
+
+def _list_passed(use: LinkUse) -> Iterator[str]:
+    if use.copies:
+        yield "copy" if use.copies == 1 else format_count(use.copies, "copy")
+    if use.members:
+        yield "member of a collective" if use.members == 1 else f"{use.members:,} members of collectives"
 
 
 def describe_sharing(schedule: Schedule, number: int) -> str:
     """Return what slowed a span down, such as "1 ms on its own link: shares card with copies of GPU:1", else ""."""
     said = describe_sharing_briefly(schedule, number)
-    others = _name_others(schedule, schedule.trace.shared[number]) if said else []
-    return f"{said} with copies of {_list_some(others)}" if others else said
+    others = schedule.trace.shared[number].others if said else ()
+    return f"{said} with {_name_others(schedule, others)}" if others else said
 
 
 def describe_sharing_briefly(schedule: Schedule, number: int) -> str:
@@ -46,18 +52,19 @@ def describe_sharing_briefly(schedule: Schedule, number: int) -> str:
     copy = trace.shared.get(number)
     if copy is None or copy.slowed_by < 0 or trace.spans[number].duration <= copy.alone:
         return ""
-    link = trace.links[copy.slowed_by].name
-    because = f"shares {link}" if copy.others else f"{link} is slower"
+    link, is_collective = trace.links[copy.slowed_by].name, trace.spans[number].kind == "collective"
+    because = f"shares {link}" if copy.others else f"members share {link}" if is_collective else f"{link} is slower"
     error = find_source(schedule.estimated, trace.spans[number]).error
-    return f"{format_uncertain(copy.alone, error)} on its own link: {because}"
+    return f"{format_uncertain(copy.alone, error)} {'alone' if is_collective else 'on its own link'}: {because}"
 
 
-def _name_others(schedule: Schedule, copy: SharedCopy) -> list[str]:
-    """Return the devices, or pairs of tasks, whose copies had a share."""
+def _name_others(schedule: Schedule, others: tuple[int, ...]) -> str:
+    """Name the devices, or pairs of tasks, whose copies and collectives had a share."""
     devices = schedule.placed.devices.by_name
-    tracks = [schedule.trace.tracks[i] for i in schedule.trace.track_order if i in copy.others]
+    tracks = [schedule.trace.tracks[i] for i in schedule.trace.track_order if i in others]
     names = [devices[track.owner].short if track.owner in devices else track.name for track in tracks]
-    return fold_names(dict.fromkeys(names))
+    kinds = dict.fromkeys("collectives" if track.kind == "collective" else "copies" for track in tracks)
+    return f"{' and '.join(sorted(kinds, reverse=True))} of {_list_some(fold_names(dict.fromkeys(names)))}"
 
 
 def format_rate(bandwidth: float) -> str:

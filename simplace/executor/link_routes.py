@@ -1,0 +1,165 @@
+"""Find which shared links each copy and collective of a step passes, and how long it would take alone.
+
+A copy between a GPU and the host passes each shared link of PCIe that lists the GPU. One between GPUs of a process
+passes none where they have NVLink, or lie in one physical GPU; else those of both, but for those that join both where
+peers reach each other without the host. One between tasks passes the links of the network that list one of the two, and
+of PCIe those of the GPUs whose memory it reads or writes: its bytes go straight on. Each direction is a link too.
+
+The members of a collective are a ring, in which those behind one link follow each other; each copies to the next one as
+above. What a ring hands from task to task leaves and enters each of them by one GPU: which, is taken to change. In an
+all-to-all each member copies as much to each other one.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, replace
+from math import inf
+
+from simplace.costs.collectives import count_sent_bytes
+from simplace.costs.cost_model import CollectiveCall, CostModel, PeerWay
+from simplace.costs.estimate import EstimatedGraph, estimate_copy
+from simplace.devices.device_link import DeviceLink
+from simplace.devices.device_set import Device, DeviceSet, shorten_task
+from simplace.executor.trace import PassedLink
+from simplace.partition.transfers import Copy
+
+_PROBE = 10**9  # bytes: a copy of so many tells the bandwidth of a link that has none of its own
+
+
+@dataclass(frozen=True, slots=True)
+class Route:
+    """Record of a copy alone, or of a collective: nanoseconds before its first byte and those of its bytes.
+
+    `rate` in bytes/s is what it moves, of a collective what each member sends. `loads` has for 2 i how many times these
+    bytes leave by the shared link i, for 2 i + 1 how many times they come in by it.
+    """
+
+    latency: int
+    moving: int
+    rate: float
+    loads: Mapping[int, float]
+
+
+@dataclass(frozen=True, slots=True)
+class Routes:
+    """Record of the links that several GPUs or tasks share, with the route of each copy.
+
+    `of_member` has by node the route of its collective, and which of its ways the member passes itself.
+    """
+
+    links: tuple[PassedLink, ...]
+    of_copy: tuple[Route, ...]
+    of_member: Mapping[int, tuple[Route, tuple[int, ...]]]
+
+
+def find_routes(estimated: EstimatedGraph) -> Routes | None:
+    """Return the routes of the copies and collectives of a step, None where nothing is shared."""
+    devices, model, graph = estimated.graph.placed.devices, estimated.model, estimated.graph
+    if not devices.links:
+        return None
+    links = tuple(_measure_link(link, devices, model) for link in devices.links)
+    copies = tuple(_find_route(estimated, number) for number in range(len(graph.copies)))
+    of_member = {}
+    for number in estimated.collective_calls:
+        route = _find_collective_route(estimated, number)
+        for node in graph.members[number]:
+            device = devices.by_name[graph.nodes[node].device]
+            of_member[node] = route, tuple(way for way in route.loads if _is_listed(devices.links[way // 2], device))
+    return Routes(links, copies, of_member)
+
+
+def _measure_link(link: DeviceLink, devices: DeviceSet, model: CostModel) -> PassedLink:
+    sharers = map(shorten_task, link.tasks) if link.tasks else (devices.by_name[name].short for name in link.gpus)
+    bandwidth = float(link.bandwidth) or _probe_bandwidth(model, "remote" if link.tasks else "GPU")
+    return PassedLink(link.name, bandwidth, tuple(sharers))
+
+
+def _probe_bandwidth(model: CostModel, target: str) -> float:
+    seconds = model.copy(_PROBE, "CPU", target) - model.copy(0, "CPU", target)
+    return _PROBE / seconds if seconds > 0 else inf
+
+
+def _find_route(estimated: EstimatedGraph, number: int) -> Route:
+    devices, copy, size = estimated.graph.placed.devices, estimated.graph.copies[number], estimated.copy_bytes[number]
+    alone_s, latency_s = estimated.copy_seconds[number], estimate_copy(estimated.model, devices, copy, 0)
+    loads = dict.fromkeys(_list_ways(devices, copy, estimated.model.peer_way), 1.0) if size else {}
+    return _make_route(alone_s, latency_s, size, loads)
+
+
+def _make_route(alone_s: float, latency_s: float, size: float, loads: Mapping[int, float]) -> Route:
+    whole = round(1e9 * alone_s)
+    latency = min(whole, round(1e9 * latency_s))
+    moving = whole - latency
+    return Route(latency, moving, 1e9 * size / moving if moving else inf, loads)
+
+
+def _list_ways(devices: DeviceSet, copy: Copy, peer_way: PeerWay) -> Iterator[int]:
+    source, target = devices.by_name[copy.source], devices.by_name[copy.target]
+    is_remote = not source.spec.same_address_space(target.spec)
+    ends = (_name_gpu(source, copy.source_memory), _name_gpu(target, copy.target_memory))
+    if all(ends) and not is_remote and peer_way == "nvlink":
+        return
+    for i, link in enumerate(devices.links):
+        if link.tasks:
+            leaves, enters = (_name_task(end) in link.tasks and is_remote for end in (source, target))
+            is_inside = leaves and enters
+        else:
+            leaves, enters = (end in link.gpus for end in ends)
+            is_one = leaves and enters and link.gpus[source.name] == link.gpus[target.name]
+            is_inside = leaves and enters and not is_remote and (is_one or peer_way == "pcie")
+        if leaves and not is_inside:
+            yield 2 * i
+        if enters and not is_inside:
+            yield 2 * i + 1
+
+
+def _name_gpu(device: Device, memory: str) -> str:
+    """Return the GPU whose memory one end of a copy is in, "" where it is in the host's."""
+    return device.name if device.type != "CPU" and memory == "device" else ""
+
+
+def _name_task(device: Device) -> str:
+    return device.name.partition("/device:")[0]
+
+
+# collectives
+
+
+def _find_collective_route(estimated: EstimatedGraph, number: int) -> Route:
+    graph, model, call = estimated.graph, estimated.model, estimated.collective_calls[number]
+    devices = graph.placed.devices
+    alone_s = max(estimated.kernels[node].device_s for node in graph.members[number])
+    latency_s = model.collective(replace(call, size=0)).device_s
+    sent = count_sent_bytes(call.op, call.size, call.participants)
+    found = [_count_leaving(link, devices, graph.collectives[number].devices, call, model.peer_way)
+             for link in devices.links] if sent else []  # fmt: skip
+    loads = {way: load for i, load in enumerate(found) if load for way in (2 * i, 2 * i + 1)}
+    return _make_route(alone_s, latency_s, sent, loads)
+
+
+def _count_leaving(
+    link: DeviceLink, devices: DeviceSet, members: tuple[str, ...], call: CollectiveCall, way: PeerWay
+) -> float:
+    """Return how many times as much as one member sends leaves by a link; as much comes in by it.
+
+    Participants in other programs are taken to be in tasks that the link does not list.
+    """
+    behind = [name for name in members if _is_listed(link, devices.by_name[name])]
+    if not behind or (link.tasks and not call.is_remote):
+        return 0.0
+    if link.gpus and way == "host":
+        return float(len(behind))
+    inside, share = behind, 1.0  # those among which bytes pass without the link
+    if link.gpus and way == "nvlink":
+        task = _name_task(devices.by_name[behind[0]])
+        inside = [name for name in members if _name_task(devices.by_name[name]) == task]
+        share = len(behind) / len(inside)
+    others = call.participants - len(inside)
+    if call.op == "alltoall":
+        return len(behind) * others / (call.participants - 1)
+    return share if others else 0.0
+
+
+def _is_listed(link: DeviceLink, device: Device) -> bool:
+    return _name_task(device) in link.tasks if link.tasks else device.name in link.gpus

@@ -1,0 +1,143 @@
+"""Collectives over links that several GPUs or tasks share: what passes which link, and how much longer it takes."""
+
+from __future__ import annotations
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from simplace.analysis.schedule import Schedule, schedule_placement
+from simplace.costs.cost_model import PeerWay
+from simplace.devices.device_link import DeviceLink
+from simplace.devices.device_set import DeviceSet, make_device
+from simplace.executor.execution import EXECUTORS
+from simplace.pipeline import place_program
+from simplace.report.schedule_data import schedule_data
+from simplace.views.text.link_phrases import describe_links
+from tests.executor.linked_worlds import Wires, run, simulated, switch
+from tests.lowering.worlds import TABLE, session_program
+
+MS = 1_000_000
+
+
+def join(gpus: tuple[int, ...], key: str = "c", floats: int = 1000) -> str:
+    """Return the lines of an all-reduce of 1,000 floats: one of two GPUs sends as many bytes, in 4 ms."""
+    lines = [
+        f"{key}x{i} = Placeholder() @g{i} {{dtype=float, shape=dims({floats})}}\n"
+        f"{key}{i} = NcclAllReduce({key}x{i}) @g{i} "
+        f'{{num_devices={len(gpus)}, reduction=b"sum", shared_name=b"{key}"}}'
+        for i in gpus
+    ]
+    return "\n".join(lines) + "\n"
+
+
+def lengths(done: Schedule) -> list[float]:
+    return [span.duration / MS for span in done.trace.spans if span.kind == "collective"]
+
+
+@pytest.mark.parametrize("executor", EXECUTORS)
+@pytest.mark.parametrize(
+    ("way", "gpus", "behind", "took"),
+    [
+        ("host", (0, 1), (), 5),
+        ("host", (0, 1), (0,), 5),
+        ("host", (0, 1), (2, 3), 5),  # others' link
+        ("host", (0, 1), (0, 1), 9),  # both send to the host's memory, and both receive from there
+        ("host", (0, 1), (0, 1, 2, 3), 9),
+        ("host", (0, 1, 2, 3), (0, 1, 2, 3), 25),  # each sends 6 KB, so 24 ms
+        ("pcie", (0, 1), (0, 1), 5),  # under one switch
+        ("pcie", (0, 1, 2, 3), (0, 1), 7),  # one hands on, to another one behind another switch
+        ("nvlink", (0, 1), (0, 1), 5),
+    ],
+)
+def test_a_ring_passes_what_its_members_are_behind(
+    executor: str, way: PeerWay, gpus: tuple[int, ...], behind: tuple[int, ...], took: float
+) -> None:
+    links = (switch("switch", *behind),) if behind else ()
+    done = simulated(join(gpus), links, Wires(peer_way=way), executor)
+    assert lengths(done) == [took] * len(gpus)
+
+
+def test_a_switch_that_is_slower_than_a_ring_slows_it_down() -> None:
+    done = run(join((0, 1, 2, 3)), switch("switch", 0, 1, bandwidth=500_000))
+    assert lengths(done) == [13.0] * 4
+    assert {(copy.alone, copy.slowed_by, copy.others) for copy in done.trace.shared.values()} == {(7 * MS, 0, ())}
+    assert sorted(copy.ways for copy in done.trace.shared.values()) == [(), (), (0, 1), (0, 1)]
+
+
+@pytest.mark.parametrize("executor", EXECUTORS)
+def test_a_collective_and_a_copy_share_a_link(executor: str) -> None:
+    """Both come in by the switch: the ring of two twice, the copy once; each has a third of it for 4 KB of 1 MB/s."""
+    text = join((0, 1)) + "y = Placeholder() @c {dtype=float, shape=dims(1000)}\nA = Neg(y) @g2\n"
+    done = simulated(text, (switch("switch", 0, 1, 2),), Wires(peer_way="host"), executor)
+    assert lengths(done) == [13.0, 13.0]
+    assert [span.duration / MS for span in done.trace.spans if span.kind == "copy"] == [13.0]
+    (use,) = done.shared_links
+    assert (use.copies, use.members, use.busy, use.took, use.alone) == (1, 2, 12 * MS, 39 * MS, 15 * MS)
+
+
+def test_what_is_shared_is_said() -> None:
+    text = join((0, 1)) + "y = Placeholder() @c {dtype=float, shape=dims(1000)}\nA = Neg(y) @g2\n"
+    done = run(text, switch("switch", 0, 1, 2), way="host")
+    rate = "switch (1 MB/s each way, shared by GPU:0 … GPU:2)"
+    share = round(100 * 12 / (done.trace.makespan / MS))
+    assert describe_links(done) == [
+        f"{rate}: busy {share}%; its copy and 2 members of collectives took 2.6 times as long as without it"
+    ]
+    assert set(schedule_data(done)["sharing"].values()) == {
+        "5 ms ± 50% alone: shares switch with copies of GPU:2",
+        "5 ms ± 25% on its own link: shares switch with collectives of GPU:0, GPU:1",
+    }
+    alone = run(join((0, 1)), switch("switch", 0, 1), way="host")
+    assert set(schedule_data(alone)["sharing"].values()) == {"5 ms ± 50% alone: members share switch"}
+
+
+GROUPS = st.lists(st.sets(st.integers(0, 3), min_size=1).map(lambda gpus: tuple(sorted(gpus))), min_size=2, max_size=6)
+
+
+@pytest.mark.parametrize("executor", EXECUTORS)
+@settings(deadline=None, max_examples=30)
+@given(groups=GROUPS, times=st.lists(st.sampled_from((0.37, 1.91, 4.3)), min_size=4, max_size=4))
+def test_collectives_queue_up_as_without_links_where_there_is_room(
+    executor: str, groups: list[tuple[int, ...]], times: list[float]
+) -> None:
+    """Each begins when it is the first of all its members, and what these have to compute before is done."""
+    text = "".join(join(gpus, f"k{i}_", 1000 + 37 * i) for i, gpus in enumerate(groups))
+    text += "".join(f"x{i} = Placeholder() @g{i} {{dtype=float}}\nA{i} = Neg(x{i}) @g{i}\n" for i in range(4))
+    costs = Wires({f"A{i}": time for i, time in enumerate(times)}, peer_way="host")
+    wide = switch("switch", 0, 1, 2, 3, bandwidth=10**9)
+    done = simulated(text, (wide,), costs, executor)
+    assert done.trace.spans == simulated(text, (), costs, executor).trace.spans
+
+
+@pytest.mark.parametrize(
+    ("way", "cards", "switches", "took"),
+    [
+        ("host", [], [], 7),
+        ("host", [(0,)], [], 7),  # one of a task's GPUs hands on to the other task
+        ("host", [(0, 1)], [], 7),  # both tasks are behind one card: what they exchange does not leave it
+        ("host", [], [(0, 1)], 13),  # both of a task's GPUs send to its memory, or its card
+        ("nvlink", [], [(0, 1)], 7),  # one of them
+    ],
+)
+def test_a_ring_of_two_tasks_leaves_each_by_one_gpu(
+    way: PeerWay, cards: list[tuple[int, ...]], switches: list[tuple[int, ...]], took: float
+) -> None:
+    tasks = [f"/job:worker/replica:0/task:{i}" for i in range(2)]
+    gpus = [f"{task}/device:GPU:{i}" for task in tasks for i in range(2)]
+    names = [f"{task}/device:CPU:0" for task in tasks] + gpus
+    links = [DeviceLink("card", 0, tasks=tuple(tasks[i] for i in card)) for card in cards]
+    links += [DeviceLink("switch", 0, {gpus[i]: i for i in behind}) for behind in switches]
+    devices = DeviceSet(make_device(name, is_local="task:0" in name) for name in names).joined_by(links)
+    text = join((0, 1, 2, 3))
+    for i, name in enumerate(gpus):
+        text = text.replace(f"@g{i}", f"@{name}")
+    done = schedule_placement(place_program(session_program(text), devices, TABLE), costs=Remote(peer_way=way))
+    assert lengths(done) == [took] * 4
+
+
+class Remote(Wires):
+    """Have wires between tasks, as fast as those between GPUs."""
+
+    def copy(self, size: int, source: str, target: str) -> float:
+        return super().copy(size, "GPU", target)
