@@ -342,7 +342,8 @@ def _join_observed(devices: Sequence[ObservedDevice], machine: Machine) -> Devic
     """Make the devices of a run, with the links of the machine that they share."""
     numbers = {each.name: each.gpu for each in devices if each.type == "GPU"}
     gpus = {name: _parse_number(name) if number < 0 else number for name, number in numbers.items()}
-    return _make_observed(devices).joined_by(find_device_links(machine, gpus))
+    found = _make_observed(devices).on_cards(gpus)
+    return found.joined_by(find_device_links(machine, found))
 
 
 def _place_observed(observed: ObservedProgram, devices: DeviceSet, table: KernelTable, settings: Settings) -> Placed:
@@ -399,7 +400,8 @@ def _devices_of(machine: Machine) -> DeviceSet:
         found = local_devices([("CPU", machine.cpus), ("GPU", machine.logical_gpus)])
         logical = [device.name for device in found if device.type == "GPU"]
         gpus = dict(zip(logical, machine.hardware_of_gpus, strict=True))
-    return found.joined_by(find_device_links(machine, gpus))
+    found = found.on_cards(gpus)
+    return found.joined_by(find_device_links(machine, found))
 
 
 def _parse_number(device: str) -> int:

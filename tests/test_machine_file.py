@@ -5,6 +5,7 @@ from dataclasses import replace
 import pytest
 
 from simplace.devices.device_link import DeviceLink
+from simplace.devices.device_set import DeviceSet, make_device
 from simplace.errors import DeviceSpecError
 from simplace.machine.device_links import find_device_links
 from simplace.machine.machine import GIB, Machine, SharedLink, Task, make_cluster
@@ -144,16 +145,41 @@ def test_a_file_describes_shared_links(tmp_path):
 def test_shared_links_are_those_of_the_gpus_that_a_program_sees(tmp_path):
     made = replace(read(SHARED, tmp_path), visible=(1, 2))
     seen = {f"{LOCAL}{i}": number for i, number in enumerate(made.hardware_of_gpus)}
-    assert find_device_links(made, seen) == (
-        DeviceLink("switch", 12_500_000_000, {f"{LOCAL}2": 2, f"{LOCAL}3": 2}),
-        DeviceLink("port", 0, {f"{LOCAL}0": 1, f"{LOCAL}1": 1, f"{LOCAL}2": 2, f"{LOCAL}3": 2}),
+    assert find_device_links(made, devices(seen)) == (
+        DeviceLink("switch", 12_500_000_000, (f"{LOCAL}2", f"{LOCAL}3")),
+        DeviceLink("port", 0, tuple(f"{LOCAL}{i}" for i in range(4))),
+        DeviceLink("PCIe of physical GPU 1", 0, (f"{LOCAL}0", f"{LOCAL}1")),
+        DeviceLink("PCIe of physical GPU 2", 0, (f"{LOCAL}2", f"{LOCAL}3")),
     )
-    assert find_device_links(made, {}) == ()
+    assert find_device_links(made, devices({})) == ()
+
+
+def test_the_logical_gpus_of_a_card_share_its_link():
+    seen = dict(zip([f"{LOCAL}{i}" for i in range(4)], (0, 2, 2, 1), strict=True))
+    one = SharedLink("card of a slow slot", 10**9, (2,))
+    assert find_device_links(Machine(gpus=3), devices(seen)) == (
+        DeviceLink("PCIe of physical GPU 2", 0, (f"{LOCAL}1", f"{LOCAL}2")),
+    )
+    assert find_device_links(Machine(gpus=3, shared_links=(one,)), devices(seen)) == (
+        DeviceLink("card of a slow slot", 10**9, (f"{LOCAL}1", f"{LOCAL}2")),
+    )
+
+
+def test_each_task_has_cards_of_its_own():
+    tasks = {f"/job:worker/replica:0/task:{task}/device:GPU:{gpu}": 0 for task in range(2) for gpu in range(2)}
+    assert [(link.name, len(link.gpus)) for link in find_device_links(Machine(), devices(tasks))] == [
+        ("PCIe of physical GPU 0 of worker/0", 2),
+        ("PCIe of physical GPU 0 of worker/1", 2),
+    ]
+
+
+def devices(cards: dict[str, int]) -> DeviceSet:
+    return DeviceSet(map(make_device, cards)).on_cards(cards)
 
 
 def test_each_process_of_a_programs_own_cluster_has_the_links_of_the_machine(tmp_path):
     names = [f"/job:worker/replica:0/task:{task}/device:GPU:0" for task in range(2)]
-    found = find_device_links(read(SHARED, tmp_path), dict.fromkeys(names, 0))
+    found = find_device_links(read(SHARED, tmp_path), devices(dict.fromkeys(names, 0)))
     assert [(link.name, list(link.gpus)) for link in found if "switch" in link.name] == [
         ("switch of worker/0", names[:1]),
         ("switch of worker/1", names[1:]),
@@ -164,8 +190,8 @@ def test_the_links_of_a_cluster_are_those_of_its_tasks(tmp_path):
     made = read(CLUSTER, tmp_path)
     names = [f"/job:worker/replica:0/task:{task}/device:GPU:{gpu}" for task in range(2) for gpu in range(2)]
     tasks = ("/job:worker/replica:0/task:0", "/job:worker/replica:0/task:1")
-    assert find_device_links(made, {name: int(name[-1]) for name in names}) == (
-        DeviceLink("switch", 0, {names[2]: 0, names[3]: 1}),
+    assert find_device_links(made, devices({name: int(name[-1]) for name in names})) == (
+        DeviceLink("switch", 0, (names[2], names[3])),
         DeviceLink("card", 3_125_000_000, tasks=tasks),
     )
 

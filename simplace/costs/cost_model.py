@@ -229,7 +229,10 @@ class CostModel(Protocol):
         ...
 
     def copy(self, size: int, source: str, target: str) -> float:
-        """Estimate a copy in seconds; ends are "CPU" (host memory), "GPU", or "remote" (another process)."""
+        """Estimate a copy in seconds; ends are "CPU" (host memory), "GPU", or "remote" (another process).
+
+        The target is "same GPU" where two logical GPUs are on one card.
+        """
         ...
 
     @property

@@ -115,6 +115,8 @@ def estimate_copy(model: CostModel, devices: DeviceSet, copy: Copy, size: int) -
         return model.copy(size, "CPU", "remote")
     ends = ["GPU" if d.type != "CPU" and memory == "device" else "CPU"
             for d, memory in ((source, copy.source_memory), (target, copy.target_memory))]  # fmt: skip
+    if ends == ["GPU", "GPU"] and copy.target in devices.cards.get(copy.source, ()):
+        return model.copy(size, "GPU", "same GPU")
     return model.copy(size, *ends)
 
 

@@ -72,7 +72,12 @@ class ModelledCosts:
         return self.roofline.clock
 
     def copy(self, size: int, source: str, target: str) -> float:
-        """Estimate a copy: between two GPUs at the rate that NCCL's rings reach there, so that both compare."""
+        """Estimate a copy: between two GPUs at the rate that NCCL's rings reach there, so that both compare.
+
+        Within a card each byte is read and written, as by an elementwise op.
+        """
+        if target == "same GPU":
+            return float(time_traffic(self.figures, self.constants.groups["traffic"], 2.0 * size).seconds)
         if source != "GPU" or target != "GPU":
             return self.roofline.copy(size, source, target)
         rate = reach_peer(find_fabric(self.sheet), self.constants.groups["collectives"])

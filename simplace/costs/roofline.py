@@ -83,11 +83,13 @@ class Roofline:
         return gpu.next_launch_s if call.attrs.get(COMPILED) else gpu.launch_s
 
     def copy(self, size: int, source: str, target: str) -> float:
-        """Estimate a copy; within host memory the buffer is shared."""
+        """Estimate a copy; within host memory the buffer is shared, within a card each byte is read and written."""
         if target == "remote":
             return self.hardware.network.seconds(size)
         if source == target == "CPU":
             return 0.0
+        if target == "same GPU":
+            return self.hardware.gpu.least_s + 2 * size / self.hardware.gpu.bandwidth
         link = self.hardware.peer_link if source == target else self.hardware.host_link
         return link.seconds(size)
 

@@ -2,19 +2,18 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 
 
 @dataclass(frozen=True, slots=True)
 class DeviceLink:
     """Record of a shared link: `bandwidth` in bytes/s in each direction, 0 for that of one link of its kind.
 
-    Of PCIe, `gpus` maps the full names of the GPUs that share it to the numbers of the physical GPUs behind them. Of
-    the network, `tasks` are the partial device names of the tasks that do, such as "/job:worker/replica:0/task:0".
+    Of PCIe, `gpus` are the full names of the GPUs that share it. Of the network, `tasks` are the partial device names
+    of the tasks that do, such as "/job:worker/replica:0/task:0".
     """
 
     name: str
     bandwidth: int
-    gpus: Mapping[str, int] = field(default_factory=dict)
+    gpus: tuple[str, ...] = ()
     tasks: tuple[str, ...] = ()

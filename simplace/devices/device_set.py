@@ -27,7 +27,8 @@ COMPOSITE = "COMPOSITE"  # composite_device.h: one name for a device on each of 
 class Device:
     """Record of a device of a set: `name` is the full name, `spec` the same parsed, `memory` in bytes (0: unknown).
 
-    `members` are the full names of the devices that a composite device stands for.
+    `members` are the full names of the devices that a composite device stands for. `card` is the number of the physical
+    GPU that a logical one is on, among those of its process, -1 where it is not known, and taken to be its own.
     """
 
     name: str
@@ -35,6 +36,7 @@ class Device:
     is_local: bool = True
     memory: int = 0
     members: tuple[str, ...] = ()
+    card: int = -1
 
     @property
     def type(self) -> str:
@@ -115,6 +117,15 @@ class DeviceSet:
         return {d.name: d for d in self.devices}
 
     @cached_property
+    def cards(self) -> dict[str, tuple[str, ...]]:
+        """Map the full name of each GPU to those of all logical GPUs on its card, in their order."""
+        found: dict[object, list[str]] = {}
+        for each in self.devices:
+            if each.type == "GPU":
+                found.setdefault(each.name if each.card < 0 else (each.spec[:3], each.card), []).append(each.name)
+        return {name: tuple(names) for names in found.values() for name in names}
+
+    @cached_property
     def types(self) -> tuple[str, ...]:
         """List the distinct device types by factory priority, highest first, then by name."""
         return tuple(sorted({d.type for d in self.devices}, key=self.type_order))
@@ -145,6 +156,11 @@ class DeviceSet:
             return found
         spec = DeviceName.parse(name)
         return None if spec is None else self.by_name.get(str(spec))
+
+    def on_cards(self, cards: Mapping[str, int]) -> DeviceSet:
+        """Return the same devices with the numbers of the physical GPUs that logical ones are on, by full name."""
+        placed = (replace(d, card=cards.get(d.name, d.card)) for d in self.devices)
+        return DeviceSet(placed, self._priorities, self.links)
 
     def joined_by(self, links: Sequence[DeviceLink]) -> DeviceSet:
         """Return the same devices with links that several of them share."""

@@ -21,22 +21,22 @@ class Asking(NamedTuple):
 
 
 class LaunchTurns:
-    """Keep who launches on each GPU, by its name, and who waits."""
+    """Keep who launches on each card, by the name of its first GPU, and who waits."""
 
     def __init__(self) -> None:
-        self._waiting: dict[str, deque[Asking]] = {}  # of a GPU on which somebody launches
+        self._waiting: dict[str, deque[Asking]] = {}  # of a card on which somebody launches
 
-    def take(self, gpu: str, asking: Asking) -> bool:
+    def take(self, card: str, asking: Asking) -> bool:
         """Take the turn if nobody has it; else wait for it."""
-        if gpu in self._waiting:
-            self._waiting[gpu].append(asking)
+        if card in self._waiting:
+            self._waiting[card].append(asking)
             return False
-        self._waiting[gpu] = deque()
+        self._waiting[card] = deque()
         return True
 
-    def hand_on(self, gpu: str) -> Asking | None:
+    def hand_on(self, card: str) -> Asking | None:
         """End a turn; return who has the next one, None if nobody waits."""
-        if self._waiting[gpu]:
-            return self._waiting[gpu].popleft()
-        del self._waiting[gpu]
+        if self._waiting[card]:
+            return self._waiting[card].popleft()
+        del self._waiting[card]
         return None

@@ -106,7 +106,7 @@ def _list_ways(devices: DeviceSet, copy: Copy, peer_way: PeerWay) -> Iterator[in
             is_inside = leaves and enters
         else:
             leaves, enters = (end in link.gpus for end in ends)
-            is_one = leaves and enters and link.gpus[source.name] == link.gpus[target.name]
+            is_one = target.name in devices.cards.get(source.name, ())
             is_inside = leaves and enters and not is_remote and (is_one or peer_way == "pcie")
         if leaves and not is_inside:
             yield 2 * i

@@ -3,7 +3,7 @@
 Mirrors ExecutorState of tensorflow/core/common_runtime/executor.cc: cheap nodes run on the thread that made them
 ready, in FIFO order; of the expensive ones all but the last are dispatched; asynchronous ones hold no thread.
 One inter-op pool and one intra-op pool a process serve all its devices. On a GPU a thread only launches, and only one
-thread at a time.
+thread at a time. Logical GPUs of one card run their kernels in the order of the launches, one at a time.
 
 Order: events at one time run in the order of their scheduling; the idle worker that parked last wakes first.
 """
@@ -79,6 +79,10 @@ class _TensorFlowSimulation:
         self.step_ends: list[int] = []
         devices = self.graph.placed.devices.by_name
         self.device = [devices[node.device] for node in self.graph.nodes]
+        self.on_card = {  # of each logical GPU the others on its card
+            name: tuple(devices[other] for other in card if other != name and other in self.graph.devices)
+            for name, card in self.graph.placed.devices.cards.items()
+        }
         overheads = estimated.model.overheads
         self.op_ns, self.first_ns, self.code_ns, self.dead_ns, self.to_dead_ns = (
             _to_nanoseconds(overheads.op_s),
@@ -227,10 +231,9 @@ class _TensorFlowSimulation:
 
     def _begin(self, worker: Worker, activation: Activation) -> bool:
         """Start a node on a worker, or have it wait for its turn to launch; return whether it takes time."""
-        if self._launches(activation):
-            gpu = self.device[activation.node].name
-            if not self.turns.take(gpu, Asking(worker, activation)):
-                return True
+        asking = Asking(worker, activation)
+        if self._launches(activation) and not self.turns.take(self._card(activation.node), asking):
+            return True
         return self._run(worker, activation)
 
     def _launches(self, activation: Activation) -> bool:
@@ -238,9 +241,14 @@ class _TensorFlowSimulation:
         node = activation.node
         return bool(self.device_ns[node]) and not activation.is_dead and self.device[node].type != "CPU"
 
-    def _hand_on_turn(self, gpu: str, span: int) -> None:
+    def _card(self, node: int) -> str:
+        """Return the first logical GPU on the card that a node runs on, or its own device."""
+        name = self.device[node].name
+        return self.graph.placed.devices.cards.get(name, (name,))[0]
+
+    def _hand_on_turn(self, card: str, span: int) -> None:
         """End the turn of a launch: who waits for it is next."""
-        following = self.turns.hand_on(gpu)
+        following = self.turns.hand_on(card)
         if following is None:
             return
         worker, activation = following
@@ -348,7 +356,7 @@ class _TensorFlowSimulation:
         if not activation.is_dead:
             worker.owed += self.after_ns[node] + self._sharing(worker, node)
         if self._launches(activation):
-            self._hand_on_turn(self.device[node].name, span)
+            self._hand_on_turn(self._card(node), span)
         if self.is_receive[node]:
             self._post_receive(activation, worker, span)
             return
@@ -412,8 +420,10 @@ class _TensorFlowSimulation:
         return self.streams.of(device.name, "compute", f"{device.short} compute")
 
     def _enqueue_kernel(self, activation: Activation, launch: int) -> None:
-        stream = self._compute_stream(self.device[activation.node])
-        self._enqueue(stream, activation.node, "kernel", self.device_ns[activation.node], launch, (), activation)
+        device = self.device[activation.node]
+        stream = self._compute_stream(device)
+        waits_for = tuple(map(self._compute_stream, self.on_card[device.name]))
+        self._enqueue(stream, activation.node, "kernel", self.device_ns[activation.node], launch, waits_for, activation)
 
     def _enqueue(
         self,

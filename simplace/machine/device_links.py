@@ -2,38 +2,57 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Iterator, Mapping
 
 from simplace.devices.device_link import DeviceLink
 from simplace.devices.device_name import LOCAL_TASK, DeviceName
-from simplace.devices.device_set import shorten_task
+from simplace.devices.device_set import DeviceSet, shorten_task
 from simplace.machine.machine import Machine, SharedLink
 
-_Processes = Mapping[str, Mapping[str, int]]
+_Cards = Mapping[str, Mapping[str, int]]  # of each process: its GPUs by full name, with the physical GPUs behind them
 
 
-def find_device_links(machine: Machine, gpus: Mapping[str, int]) -> tuple[DeviceLink, ...]:
-    """Return the shared links of a machine; `gpus` maps the full names of GPUs to the physical GPUs behind them.
+def find_device_links(machine: Machine, devices: DeviceSet) -> tuple[DeviceLink, ...]:
+    """Return the shared links of a machine, then those of physical GPUs that are split into logical ones.
 
     On a machine that is not a cluster each process has such links of its own, as each task of a program's own cluster
     is behind such a machine. Links that no GPU of a program is behind are left out.
     """
-    processes: dict[str, dict[str, int]] = {}
-    for name, number in gpus.items():
-        processes.setdefault(name.partition("/device:")[0], {})[name] = number
-    return tuple(link for shared in machine.shared_links for link in _list_links(machine, shared, processes))
+    cards: dict[str, dict[str, int]] = {}
+    for device in devices:
+        if device.type == "GPU" and device.card >= 0:
+            cards.setdefault(device.name.partition("/device:")[0], {})[device.name] = device.card
+    described = (link for shared in machine.shared_links for link in _list_links(machine, shared, cards))
+    return (*described, *_list_split_cards(machine, cards))
 
 
-def _list_links(machine: Machine, shared: SharedLink, processes: _Processes) -> list[DeviceLink]:
+def _list_links(machine: Machine, shared: SharedLink, cards: _Cards) -> Iterator[DeviceLink]:
     if shared.tasks:
-        return [DeviceLink(shared.name, shared.bandwidth, tasks=tuple(map(_complete_task, shared.tasks)))]
-    links = []
-    for process, gpus in processes.items():
-        sharing = {name: number for name, number in gpus.items() if number in shared.gpus}
-        if sharing and (not machine.tasks or _find_task(machine, process) == shared.task):
-            where = f" of {shorten_task(process)}" if not machine.tasks and len(processes) > 1 else ""
-            links.append(DeviceLink(shared.name + where, shared.bandwidth, sharing))
-    return links
+        yield DeviceLink(shared.name, shared.bandwidth, tasks=tuple(map(_complete_task, shared.tasks)))
+        return
+    for process, gpus in cards.items():
+        sharing = tuple(name for name, card in gpus.items() if card in shared.gpus)
+        if sharing and _is_of(machine, shared, process):
+            where = "" if machine.tasks else _name_process(process, cards)
+            yield DeviceLink(shared.name + where, shared.bandwidth, sharing)
+
+
+def _list_split_cards(machine: Machine, cards: _Cards) -> Iterator[DeviceLink]:
+    """Yield the links of cards with several logical GPUs, but for those that the machine file describes itself."""
+    for process, gpus in cards.items():
+        own = [shared.gpus for shared in machine.shared_links if _is_of(machine, shared, process)]
+        for card in dict.fromkeys(gpus.values()):
+            names = tuple(name for name, number in gpus.items() if number == card)
+            if len(names) > 1 and (card,) not in own:
+                yield DeviceLink(f"PCIe of physical GPU {card}{_name_process(process, cards)}", 0, names)
+
+
+def _is_of(machine: Machine, shared: SharedLink, process: str) -> bool:
+    return not machine.tasks or _find_task(machine, process) == shared.task
+
+
+def _name_process(process: str, cards: Iterable[str]) -> str:
+    return f" of {shorten_task(process)}" if len([*cards]) > 1 else ""
 
 
 def _find_task(machine: Machine, process: str) -> str:

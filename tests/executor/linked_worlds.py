@@ -49,4 +49,4 @@ def simulated(text: str, links: tuple[DeviceLink, ...], costs: CostModel, execut
 
 
 def switch(name: str, *gpus: int, bandwidth: int = 0) -> DeviceLink:
-    return DeviceLink(name, bandwidth, {GPUS[i]: i for i in gpus})
+    return DeviceLink(name, bandwidth, tuple(GPUS[i] for i in gpus))

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from simplace.analysis.waits import list_waits, sum_by_cause
-from tests.executor.worlds import Costs, run, ticks
+from tests.executor.worlds import DEVICES, Costs, run, ticks
 
 TWO_CHAINS = """
     x = Placeholder() @c {dtype=float}
@@ -51,3 +51,23 @@ def test_who_asked_first_is_next() -> None:
 
 def test_one_thread_never_waits_for_itself() -> None:
     assert sum_by_cause(list_waits(run(TWO_CHAINS, COSTS, cores=1, inter_op=1).trace))["launch"] == 0
+
+
+HALVES = DEVICES.on_cards({device.name: 0 for device in DEVICES if device.type == "GPU"})
+ON_BOTH = TWO_CHAINS.replace("D = Neg(B) @g0", "D = Neg(B) @g1")
+
+
+def test_logical_gpus_of_a_card_take_turns_to_launch_and_to_run() -> None:
+    """The card has one context of the driver, and a kernel of the one waits for the kernel of the other."""
+    costs = Costs(launch=2.0, copies=0.0, times={"B": 1.5, "C": 9.0})
+    lines = sorted(
+        line for line in ticks(run(ON_BOTH, costs, cores=4, inter_op=4, devices=HALVES)) if " 0-" not in line
+    )
+    assert lines == [
+        "GPU:0 compute: C 3-12", "GPU:1 compute: D 12-13", "inter-op 0: D 3-5", "inter-op 1: C 1-3",
+    ]  # fmt: skip
+
+
+def test_kernels_of_two_cards_run_at_once() -> None:
+    lines = ticks(run(ON_BOTH, Costs(launch=2.0, copies=0.0, times={"B": 1.5, "C": 9.0}), cores=4, inter_op=4))
+    assert [line for line in lines if "compute" in line] == ["GPU:0 compute: C 3-12", "GPU:1 compute: D 3.5-4.5"]

@@ -127,7 +127,7 @@ def test_a_ring_of_two_tasks_leaves_each_by_one_gpu(
     gpus = [f"{task}/device:GPU:{i}" for task in tasks for i in range(2)]
     names = [f"{task}/device:CPU:0" for task in tasks] + gpus
     links = [DeviceLink("card", 0, tasks=tuple(tasks[i] for i in card)) for card in cards]
-    links += [DeviceLink("switch", 0, {gpus[i]: i for i in behind}) for behind in switches]
+    links += [DeviceLink("switch", 0, tuple(gpus[i] for i in behind)) for behind in switches]
     devices = DeviceSet(make_device(name, is_local="task:0" in name) for name in names).joined_by(links)
     text = join((0, 1, 2, 3))
     for i, name in enumerate(gpus):

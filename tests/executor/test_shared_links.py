@@ -14,9 +14,10 @@ from simplace.costs.chosen_model import cost_model
 from simplace.costs.cost_model import PeerWay
 from simplace.costs.flat_costs import FlatCosts
 from simplace.devices.device_link import DeviceLink
-from simplace.devices.device_set import DeviceSet, make_device
+from simplace.devices.device_set import DeviceSet, local_devices, make_device
 from simplace.executor.execution import EXECUTORS
 from simplace.machine.device_links import find_device_links
+from simplace.machine.machine import Machine
 from simplace.machine.machine_file import read_machine_file
 from simplace.pipeline import place_program
 from tests.executor import test_invariants
@@ -104,11 +105,15 @@ def test_copies_between_gpus_pass_what_joins_only_one_of_them(
     assert [span.end // 1_000_000 for span in done.trace.spans if span.kind == "copy"] == ends
 
 
+HALVES = local_devices([("CPU", 1), ("GPU", 2)]).on_cards(dict.fromkeys(GPUS[:2], 0))
+
+
 def test_logical_gpus_of_one_share_its_link_but_not_between_themselves() -> None:
-    one = DeviceLink("GPU 0's own", 0, {GPUS[0]: 0, GPUS[1]: 0})
-    assert [span.end for span in run(BOTH_FROM_HOST, one).trace.spans if span.kind == "copy"] == [9_000_000] * 2
+    links = find_device_links(Machine(), HALVES)
+    both = simulated(BOTH_FROM_HOST, links, Wires(), devices=HALVES)
+    assert [span.end for span in both.trace.spans if span.kind == "copy"] == [9_000_000] * 2
     inside = "x = Placeholder() @g0 {dtype=float, shape=dims(1000)}\nA = Neg(x) @g1\n"
-    assert not run(inside, one, way="host").trace.shared
+    assert not simulated(inside, links, Wires(peer_way="host"), devices=HALVES).trace.shared
 
 
 def test_a_queue_begins_the_next_copy_when_the_last_byte_has_passed() -> None:
@@ -185,7 +190,8 @@ class Fast(Costs):
 def test_the_sample_machine_has_later_ends_by_what_its_links_lack() -> None:
     """All GPUs read 64 MiB at once: a T4 alone takes 15.75 GB/s, the port leaves each of the four a quarter of it."""
     machine, _ = read_machine_file(SAMPLES / "four_gpus.toml")
-    links = find_device_links(machine, {name: number for number, name in enumerate(GPUS)})
+    cards = {name: number for number, name in enumerate(GPUS)}
+    links = find_device_links(machine, local_devices([("CPU", 1), ("GPU", 4)]).on_cards(cards))
     lines = [f"A{i} = Neg(x) @g{i}" for i in range(4)]
     text = "x = Placeholder() @c {dtype=float, shape=dims(16777216)}\n" + "\n".join(lines)
     ends = {}

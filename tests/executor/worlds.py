@@ -6,6 +6,7 @@ from dataclasses import dataclass, field
 
 from simplace.analysis.schedule import Schedule, schedule_placement
 from simplace.costs.cost_model import CollectiveCall, Fixed, KernelCost, OpCall, Overheads, PeerWay
+from simplace.devices.device_set import DeviceSet
 from simplace.executor.control_flow import control_flow
 from simplace.executor.step_options import Threads
 from simplace.partition.graph_partition import PartitionedGraph, partition_graph
@@ -60,11 +61,11 @@ class Costs:
         return self.limit if device_type == "GPU" else 0
 
 
-def placed(text: str) -> Placement:
+def placed(text: str, devices: DeviceSet = DEVICES) -> Placement:
     """Place a session's graph on a CPU and two GPUs; @c, @g0 and @g1 name them."""
     for short, full in (("@c", "@/device:CPU:0"), ("@g0", "@/device:GPU:0"), ("@g1", "@/device:GPU:1")):
         text = text.replace(short, full)
-    placement = place_program(session_program(text), DEVICES, TABLE)
+    placement = place_program(session_program(text), devices, TABLE)
     assert placement.refusal is None, placement.refusal
     return placement
 
@@ -73,8 +74,8 @@ def parts(text: str) -> PartitionedGraph:
     return partition_graph(placed(text).placed)
 
 
-def run(text: str, costs: Costs | None = None, **settings: object) -> Schedule:
-    return schedule_placement(placed(text), costs=costs or Costs(), **settings)  # type: ignore[arg-type]
+def run(text: str, costs: Costs | None = None, devices: DeviceSet = DEVICES, **settings: object) -> Schedule:
+    return schedule_placement(placed(text, devices), costs=costs or Costs(), **settings)  # type: ignore[arg-type]
 
 
 def ticks(done: Schedule) -> list[str]:
