@@ -50,7 +50,7 @@ class CollectiveCall:
     """Record of a collective as far as costs need: `size` is what each of the `participants` puts in, in bytes.
 
     `op` is one of `costs.collectives.COLLECTIVES`. `device_type` is that of the members. `is_remote` where
-    participants are in several processes.
+    participants are in several processes, `is_on_card` where all are logical GPUs of one card.
     """
 
     op: str
@@ -58,6 +58,7 @@ class CollectiveCall:
     participants: int
     device_type: str
     is_remote: bool = False
+    is_on_card: bool = False
 
 
 COMPILED = "_XlaCompiled"  # the attribute of a kernel that XLA made, and launches together with others

@@ -266,9 +266,14 @@ class _Estimator:
         ends = [self.placed.devices.by_name[name].spec for name in collective.devices]
         is_remote = len(ends) < collective.participants or any(not ends[0].same_address_space(end) for end in ends)
         size = collective.size if collective.size is not None else self._member_bytes(collective.members[0])
-        call = CollectiveCall(_COLLECTIVE_OPS[collective.kind], size, collective.participants, device, is_remote)
+        is_on_card = not is_remote and set(collective.devices) <= set(self._list_card(collective.devices[0]))
+        op = _COLLECTIVE_OPS[collective.kind]
+        call = CollectiveCall(op, size, collective.participants, device, is_remote, is_on_card)
         self.collective_calls[number] = call
         return self.model.collective(call)
+
+    def _list_card(self, device: str) -> tuple[str, ...]:
+        return self.placed.devices.cards.get(device, ())
 
     def _member_bytes(self, node: int) -> int:
         graph = self.placed.graph

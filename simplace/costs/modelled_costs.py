@@ -96,7 +96,7 @@ class ModelledCosts:
     def collective(self, call: CollectiveCall) -> KernelCost:
         """Estimate a member of a collective: between GPUs as NCCL runs it."""
         cost = self.roofline.collective(call)
-        if call.device_type != "GPU" or call.participants < 2:
+        if call.device_type != "GPU" or call.participants < 2 or call.is_on_card:
             return cost
         network = self.roofline.hardware.network.bandwidth if call.is_remote else 0.0
         size = count_whole_bytes(call.op, call.size, call.participants)

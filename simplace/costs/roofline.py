@@ -10,7 +10,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass, replace
 
-from simplace.costs.collectives import count_hops, count_sent_bytes
+from simplace.costs.collectives import count_hops, count_sent_bytes, count_whole_bytes
 from simplace.costs.cost_model import (
     COMPILED,
     COPY_ERROR,
@@ -105,11 +105,15 @@ class Roofline:
     def collective(self, call: CollectiveCall) -> KernelCost:
         """Estimate a member of a collective: a ring, each of whose parts takes a link's latency and its bytes' time.
 
-        In host memory the ring runs at the bandwidth of a core; launching one on a GPU takes as long as a kernel.
+        In host memory the ring runs at the bandwidth of a core, and within a card all members copy at once at that of
+        its memory; launching one on a GPU takes as long as a kernel.
         """
         hardware, is_gpu = self.hardware, call.device_type == "GPU"
         host_s = hardware.gpu.launch_s if is_gpu else 0.0
         hops, size = count_hops(call.op, call.participants), count_sent_bytes(call.op, call.size, call.participants)
+        if call.is_on_card:
+            parts = count_whole_bytes(call.op, call.size, call.participants)
+            return KernelCost(host_s, hops * self.copy(parts, "GPU", "same GPU"))
         if call.is_remote:
             latency, bandwidth = hardware.network.latency_s, hardware.network.bandwidth
         elif is_gpu:

@@ -5,14 +5,14 @@ passes none where they have NVLink, or lie in one physical GPU; else those of bo
 peers reach each other without the host. One between tasks passes the links of the network that list one of the two, and
 of PCIe those of the GPUs whose memory it reads or writes: its bytes go straight on. Each direction is a link too.
 
-The members of a collective are a ring, in which those behind one link follow each other; each copies to the next one as
-above. What a ring hands from task to task leaves and enters each of them by one GPU: which, is taken to change. In an
-all-to-all each member copies as much to each other one.
+The members of a collective are a ring, in which those that reach each other without a link follow each other; each
+copies to the next one as above. What a ring hands from task to task leaves and enters each of them by one GPU, which is
+taken to change. In an all-to-all each member copies as much to each other one.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from math import inf
 
@@ -146,19 +146,28 @@ def _count_leaving(
     Participants in other programs are taken to be in tasks that the link does not list.
     """
     behind = [name for name in members if _is_listed(link, devices.by_name[name])]
-    if not behind or (link.tasks and not call.is_remote):
+    if link.tasks and not call.is_remote:
         return 0.0
-    if link.gpus and way == "host":
-        return float(len(behind))
-    inside, share = behind, 1.0  # those among which bytes pass without the link
-    if link.gpus and way == "nvlink":
-        task = _name_task(devices.by_name[behind[0]])
-        inside = [name for name in members if _name_task(devices.by_name[name]) == task]
-        share = len(behind) / len(inside)
-    others = call.participants - len(inside)
-    if call.op == "alltoall":
-        return len(behind) * others / (call.participants - 1)
-    return share if others else 0.0
+    leaving = 0.0
+    for group in dict.fromkeys(_list_joined(link, devices, name, members, behind, way) for name in behind):
+        others, own = call.participants - len(group), len([name for name in group if name in behind])
+        if call.op == "alltoall":
+            leaving += own * others / (call.participants - 1)
+        elif others:
+            leaving += own / len(group)  # each takes its turn to hand on
+    return leaving
+
+
+def _list_joined(
+    link: DeviceLink, devices: DeviceSet, member: str, members: Sequence[str], behind: Sequence[str], way: PeerWay
+) -> tuple[str, ...]:
+    """Return the members, among them that one, that reach each other without a link that it is behind."""
+    if link.tasks or way == "pcie":
+        return tuple(behind)
+    if way == "host":
+        return tuple(name for name in members if name in devices.cards[member])
+    task = _name_task(devices.by_name[member])
+    return tuple(name for name in members if _name_task(devices.by_name[name]) == task)
 
 
 def _is_listed(link: DeviceLink, device: Device) -> bool:

@@ -3,11 +3,13 @@
 import json
 import sys
 from collections import Counter
+from collections.abc import Callable
 
 import pytest
 
-from simplace.costs.cost_model import CollectiveCall, KernelCost, OpCall, Tensor
+from simplace.costs.cost_model import CollectiveCall, CostModel, KernelCost, OpCall, Tensor
 from simplace.costs.gpu_constants import GpuConstants, format_constants, read_constants
+from simplace.costs.gpu_sheets import SHEETS
 from simplace.costs.modelled_costs import make_modelled_costs
 from simplace.costs.op_work import make_tensor
 from simplace.costs.product_shape import Product, find_product
@@ -147,6 +149,16 @@ def test_a_copy_between_gpus_is_no_faster_than_what_an_all_reduce_sends(gpu: str
     reduced = costs.collective(CollectiveCall("all_reduce", size, 2, "GPU")).device_s
     assert costs.copy(size, "GPU", "GPU") == pytest.approx(reduced, rel=0.1)  # of two GPUs each sends all it has
     assert costs.copy(size, "CPU", "GPU") == make_roofline(gpu).copy(size, "CPU", "GPU")
+
+
+@pytest.mark.parametrize("make", [make_modelled_costs, make_roofline])
+def test_logical_gpus_of_a_card_copy_and_reduce_within_its_memory(make: Callable[[str], CostModel]) -> None:
+    costs, size = make("t4"), 10**9
+    copied = costs.copy(size, "GPU", "same GPU")
+    assert 2 * size / SHEETS["t4"].bandwidth <= copied < costs.copy(size, "GPU", "GPU") / 3
+    reduced = costs.collective(CollectiveCall("all_reduce", size, 2, "GPU", is_on_card=True))
+    assert reduced.device_s == pytest.approx(2 * copied, rel=0.5)  # two halves of it, by both at once, and back
+    assert reduced.source == "guessed"
 
 
 def test_constants_survive_a_round_trip() -> None:

@@ -9,12 +9,12 @@ from hypothesis import strategies as st
 from simplace.analysis.schedule import Schedule, schedule_placement
 from simplace.costs.cost_model import PeerWay
 from simplace.devices.device_link import DeviceLink
-from simplace.devices.device_set import DeviceSet, make_device
+from simplace.devices.device_set import DeviceSet, local_devices, make_device
 from simplace.executor.execution import EXECUTORS
 from simplace.pipeline import place_program
 from simplace.report.schedule_data import schedule_data
 from simplace.views.text.link_phrases import describe_links
-from tests.executor.linked_worlds import Wires, run, simulated, switch
+from tests.executor.linked_worlds import GPUS, Wires, run, simulated, switch
 from tests.lowering.worlds import TABLE, session_program
 
 MS = 1_000_000
@@ -56,6 +56,15 @@ def test_a_ring_passes_what_its_members_are_behind(
     links = (switch("switch", *behind),) if behind else ()
     done = simulated(join(gpus), links, Wires(peer_way=way), executor)
     assert lengths(done) == [took] * len(gpus)
+
+
+def test_logical_gpus_of_a_card_hand_on_within_it() -> None:
+    """Two halves of two cards: each card hands on once."""
+    halves = local_devices([("CPU", 1), ("GPU", 4)]).on_cards({name: i // 2 for i, name in enumerate(GPUS)})
+    wide = simulated(join((0, 1, 2, 3)), (switch("switch", 0, 1, 2, 3),), Wires(peer_way="host"), devices=halves)
+    assert lengths(wide) == [13.0] * 4  # of both cards 6 KB each way
+    inside = simulated(join((0, 1)), (switch("switch", 0, 1),), Wires(peer_way="host"), devices=halves)
+    assert not inside.trace.shared
 
 
 def test_a_switch_that_is_slower_than_a_ring_slows_it_down() -> None:
