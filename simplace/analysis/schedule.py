@@ -158,6 +158,11 @@ class Schedule:
         """List how busy each link was that several GPUs or tasks share."""
         return link_use.measure_links(self.trace)
 
+    @cached_property
+    def split_cards(self) -> tuple[utilisation.CardUse, ...]:
+        """List how busy each physical GPU was of which several logical ones take part."""
+        return utilisation.measure_split_cards(self.trace, self.estimated.graph)
+
     def measure_track_error(self, track: int) -> float:
         """Return how far off the busy time of a thread, stream or link is in the mean, as a share."""
         return time_sources.measure_error(self.estimated, (self.trace.spans[i] for i in self.trace.by_track[track]))

@@ -20,6 +20,19 @@ class Busy:
     spans: int
 
 
+@dataclass(frozen=True, slots=True)
+class CardUse:
+    """Record of a physical GPU that is split into logical `gpus` (short names): how long kernels of any of them ran.
+
+    `busy` is in nanoseconds, `share` that of the whole run.
+    """
+
+    number: int
+    gpus: tuple[str, ...]
+    busy: int
+    share: float
+
+
 def measure_tracks(trace: Trace) -> tuple[Busy, ...]:
     """Return each track's busy time, in the order of the tracks."""
     return tuple(
@@ -35,6 +48,19 @@ def measure_devices(trace: Trace, graph: PartitionedGraph) -> tuple[Busy, ...]:
         _measure_busy(devices[device].short, [trace.spans[i] for i in numbers], trace.makespan)
         for device, numbers in work.items()
     )
+
+
+def measure_split_cards(trace: Trace, graph: PartitionedGraph) -> tuple[CardUse, ...]:
+    """Return the physical GPUs of which several logical ones take part, in the order of these."""
+    devices, work, found = graph.placed.devices, list_work(trace, graph), []
+    for names in dict.fromkeys(devices.cards.values()):
+        running = [name for name in names if work.get(name)]
+        if len(running) > 1:
+            spans = [trace.spans[i] for name in running for i in work[name]]
+            all_of_them = _measure_busy("", spans, trace.makespan)
+            shorts = tuple(devices.by_name[name].short for name in running)
+            found.append(CardUse(devices.by_name[names[0]].card, shorts, all_of_them.busy, all_of_them.share))
+    return tuple(found)
 
 
 def list_work(trace: Trace, graph: PartitionedGraph) -> dict[str, list[int]]:

@@ -14,6 +14,7 @@ from simplace.analysis.path_groups import CauseTime, group_by_layer, group_by_op
 from simplace.analysis.schedule import Schedule
 from simplace.analysis.step_findings import find_in_step
 from simplace.analysis.time_sources import find_cost, find_source
+from simplace.analysis.utilisation import CardUse
 from simplace.executor.step_options import Threads
 from simplace.executor.trace import Span
 from simplace.explain.sentences import state_reason
@@ -71,6 +72,7 @@ def report_schedule(schedule: Schedule, verdict: str) -> dict[str, Any]:
             for device, one in zip(schedule.estimated.graph.devices, schedule.busy_devices, strict=True)
         ],
         "shared_links": [_report_link(use) for use in schedule.shared_links],
+        "split_cards": [_report_card(card) for card in schedule.split_cards],
         "device_times": [_report_device_time(schedule, one) for one in schedule.device_times],
         "verdict": verdict,
         "communication": report_traffic(schedule.estimated.graph.traffic),
@@ -161,6 +163,10 @@ def _report_link(use: LinkUse) -> dict[str, Any]:
         "took": use.took,
         "alone": use.alone,
     }
+
+
+def _report_card(card: CardUse) -> dict[str, Any]:
+    return {"number": card.number, "gpus": list(card.gpus), "busy": card.busy, "share": round(card.share, 6)}
 
 
 def _report_cost(schedule: Schedule, span: Span) -> dict[str, Any]:

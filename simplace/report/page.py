@@ -28,8 +28,8 @@ from simplace.report.schedule_data import schedule_data
 from simplace.report.source_excerpts import collect_excerpts
 from simplace.result import Placed, Result
 from simplace.views.text import schedule_tables, summary, verdict
-from simplace.views.text.link_phrases import describe_links
 from simplace.views.text.quantities import format_count
+from simplace.views.text.sharing_phrases import describe_shared_hardware
 from simplace.views.text.traffic_phrases import describe_traffic, join_devices
 
 _STYLES = ("page.css",)
@@ -113,7 +113,7 @@ def _describe_schedule(simulated: Schedule) -> dict[str, Any]:
         "layers": _list_layers(simulated),
         "notes": [
             *schedule_tables.list_warnings(simulated),
-            *describe_links(simulated),
+            *describe_shared_hardware(simulated),
             *schedule_tables.list_assumptions(simulated),
         ],
     }

@@ -13,7 +13,7 @@ from simplace.report.packed_sentences import FIRST
 from simplace.views.figures.timeline import get_track_heading
 from simplace.views.text.cost_sentences import describe_bound
 from simplace.views.text.left_out_phrases import WHY_LEFT_OUT
-from simplace.views.text.link_phrases import describe_sharing
+from simplace.views.text.sharing_phrases import describe_sharing
 
 _KINDS: tuple[SpanKind, ...] = get_args(SpanKind)
 _SOURCES: tuple[Source, ...] = get_args(Source)

@@ -5,6 +5,7 @@ from __future__ import annotations
 import pytest
 
 from simplace.analysis.waits import list_waits, sum_by_cause
+from simplace.views.text.sharing_phrases import describe_shared_hardware
 from tests.executor.worlds import DEVICES, Costs, run, ticks
 
 TWO_CHAINS = """
@@ -60,9 +61,9 @@ ON_BOTH = TWO_CHAINS.replace("D = Neg(B) @g0", "D = Neg(B) @g1")
 def test_logical_gpus_of_a_card_take_turns_to_launch_and_to_run() -> None:
     """The card has one context of the driver, and a kernel of the one waits for the kernel of the other."""
     costs = Costs(launch=2.0, copies=0.0, times={"B": 1.5, "C": 9.0})
-    lines = sorted(
-        line for line in ticks(run(ON_BOTH, costs, cores=4, inter_op=4, devices=HALVES)) if " 0-" not in line
-    )
+    done = run(ON_BOTH, costs, cores=4, inter_op=4, devices=HALVES)
+    lines = sorted(line for line in ticks(done) if " 0-" not in line)
+    assert describe_shared_hardware(done) == ["physical GPU 0 runs the kernels of GPU:0, GPU:1 one at a time: busy 77%"]
     assert lines == [
         "GPU:0 compute: C 3-12", "GPU:1 compute: D 12-13", "inter-op 0: D 3-5", "inter-op 1: C 1-3",
     ]  # fmt: skip

@@ -13,7 +13,7 @@ from simplace.devices.device_set import DeviceSet, local_devices, make_device
 from simplace.executor.execution import EXECUTORS
 from simplace.pipeline import place_program
 from simplace.report.schedule_data import schedule_data
-from simplace.views.text.link_phrases import describe_links
+from simplace.views.text.sharing_phrases import describe_shared_hardware
 from tests.executor.linked_worlds import GPUS, Wires, run, simulated, switch
 from tests.lowering.worlds import TABLE, session_program
 
@@ -90,7 +90,7 @@ def test_what_is_shared_is_said() -> None:
     done = run(text, switch("switch", 0, 1, 2), way="host")
     rate = "switch (1 MB/s each way, shared by GPU:0 … GPU:2)"
     share = round(100 * 12 / (done.trace.makespan / MS))
-    assert describe_links(done) == [
+    assert describe_shared_hardware(done) == [
         f"{rate}: busy {share}%; its copy and 2 members of collectives took 2.6 times as long as without it"
     ]
     assert set(schedule_data(done)["sharing"].values()) == {

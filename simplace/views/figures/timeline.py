@@ -17,8 +17,8 @@ from simplace.program.known_names import strip_number
 from simplace.result import Placed
 from simplace.views.figures.captions import describe_placement, shorten_title
 from simplace.views.text.cost_sentences import describe_bound, format_makespan, format_uncertain
-from simplace.views.text.link_phrases import describe_sharing
 from simplace.views.text.quantities import format_bytes
+from simplace.views.text.sharing_phrases import describe_sharing
 from simplace.views.text.traffic_phrases import describe_traffic, join_devices
 from simplace.views.text.verdict import write_brief_verdict
 from simplace.views.text.wait_phrases import WAITED_FOR

@@ -24,9 +24,9 @@ from simplace.views.text.cost_sentences import (
 from simplace.views.text.finding_list import describe_finding
 from simplace.views.text.left_out_phrases import describe_grappler, describe_left_out
 from simplace.views.text.lines import wrap_line
-from simplace.views.text.link_phrases import describe_links, describe_sharing_briefly
 from simplace.views.text.path_tables import path_tables
 from simplace.views.text.quantities import format_bytes, format_count, format_duration
+from simplace.views.text.sharing_phrases import describe_shared_hardware, describe_sharing_briefly
 from simplace.views.text.tables import name_run
 from simplace.views.text.traffic_phrases import describe_traffic
 from simplace.views.text.verdict import device_time_table, write_verdict
@@ -43,7 +43,7 @@ def write_summary(schedule: Schedule, width: int | None = None) -> str:
     sent = describe_traffic(schedule.estimated.graph.traffic)
     parts = [write_headline(schedule), *(wrap_line(one, width) for one in (sent, optimized, left_out) if one)]
     parts += [to_text(join_alike_rows(table), width) for table in (track_table(schedule), device_time_table(schedule))]
-    parts += [wrap_line(visible(line), width) for line in describe_links(schedule)]
+    parts += [wrap_line(visible(line), width) for line in describe_shared_hardware(schedule)]
     path = critical_table(schedule)
     if path.rows:
         parts.append(to_text(path, width))

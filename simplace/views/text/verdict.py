@@ -10,8 +10,8 @@ from simplace.analysis.part_names import name_copied, name_part
 from simplace.analysis.schedule import Schedule
 from simplace.devices.device_ranges import fold_names
 from simplace.views.text.cost_sentences import format_makespan, format_uncertain
-from simplace.views.text.link_phrases import describe_sharing_briefly
 from simplace.views.text.quantities import format_bytes, format_count
+from simplace.views.text.sharing_phrases import describe_sharing_briefly
 from viz import Column, Table
 from viz.names import visible
 

@@ -8,15 +8,16 @@ from math import inf
 import pytest
 
 from simplace.analysis.link_use import LinkUse
+from simplace.devices.device_set import local_devices
 from simplace.executor.trace import PassedLink
 from simplace.exports.chrome_trace import chrome_trace
 from simplace.exports.schedule_report import report_schedule
 from simplace.report.schedule_data import schedule_data
 from simplace.views.figures.timeline import draw_timeline
-from simplace.views.text.link_phrases import describe_link, describe_links
 from simplace.views.text.schedule_tables import write_summary
+from simplace.views.text.sharing_phrases import describe_link, describe_shared_hardware
 from simplace.views.text.verdict import write_verdict
-from tests.executor.linked_worlds import BOTH_FROM_HOST, run, switch
+from tests.executor.linked_worlds import BOTH_FROM_HOST, GPUS, run, switch
 
 SHARED = run(BOTH_FROM_HOST, switch("switch", 0, 1), switch("port", 0, 1, 2, 3, bandwidth=4_000_000))
 SAID = "5 ms ± 25% on its own link: shares switch with copies of GPU:1"
@@ -27,9 +28,9 @@ def test_the_summary_says_what_each_link_costs() -> None:
         "switch (1 MB/s each way, shared by GPU:0, GPU:1): busy 80%; its 2 copies took 1.8 times as long as without it",
         "port (4 MB/s each way, shared by GPU:0 … GPU:3): busy 80%; its 2 copies took 1.8 times as long as without it",
     ]
-    assert describe_links(SHARED) == lines
+    assert describe_shared_hardware(SHARED) == lines
     assert all(f"\n\n{line}\n\n" in write_summary(SHARED) for line in lines)
-    assert not describe_links(run(BOTH_FROM_HOST))
+    assert not describe_shared_hardware(run(BOTH_FROM_HOST))
 
 
 @pytest.mark.parametrize(
@@ -89,4 +90,14 @@ def test_a_trace_and_json_have_what_was_shared() -> None:
 def test_without_links_outputs_have_no_word_of_them() -> None:
     report = report_schedule(run(BOTH_FROM_HOST), "")
     assert report["shared_links"] == []
+    assert report["split_cards"] == []
     assert not any("sharing" in span for span in report["spans"])
+
+
+def test_json_has_the_cards_that_are_split() -> None:
+    halves = local_devices([("CPU", 1), ("GPU", 2)]).on_cards(dict.fromkeys(GPUS[:2], 3))
+    done = run(BOTH_FROM_HOST, devices=halves)
+    assert report_schedule(done, "")["split_cards"] == [
+        {"number": 3, "gpus": ["GPU:0", "GPU:1"], "busy": 2_000_000, "share": round(2 / 7, 6)}
+    ]
+    assert report_schedule(run(BOTH_FROM_HOST), "")["split_cards"] == []

@@ -1,4 +1,4 @@
-"""What shared links cost, in words."""
+"""What it costs that devices share links, or a card, in words."""
 
 from __future__ import annotations
 
@@ -8,6 +8,7 @@ from math import isinf
 from simplace.analysis.link_use import LinkUse
 from simplace.analysis.schedule import Schedule
 from simplace.analysis.time_sources import find_source
+from simplace.analysis.utilisation import CardUse
 from simplace.devices.device_ranges import fold_names
 from simplace.views.text.cost_sentences import format_uncertain
 from simplace.views.text.quantities import format_count
@@ -15,9 +16,21 @@ from simplace.views.text.quantities import format_count
 _LISTED = 3  # tracks, or sharers: more are counted
 
 
-def describe_links(schedule: Schedule) -> list[str]:
-    """Return a line for each link that several GPUs or tasks share: how busy it is, what it costs what passes it."""
-    return [describe_link(use) for use in schedule.shared_links]
+def describe_shared_hardware(schedule: Schedule) -> list[str]:
+    """Return a line for each card that is split, and for each link that several GPUs or tasks share: how busy it is."""
+    takes_turns = schedule.executor == "tensorflow"
+    cards = [describe_card(card) for card in schedule.split_cards if takes_turns]
+    return [*cards, *(describe_link(use) for use in schedule.shared_links)]
+
+
+def describe_card(card: CardUse) -> str:
+    """Return a line of a physical GPU with several logical ones.
+
+    >>> describe_card(CardUse(0, ("GPU:0", "GPU:1"), 700, 0.7))
+    'physical GPU 0 runs the kernels of GPU:0, GPU:1 one at a time: busy 70%'
+    """
+    gpus = _list_some(fold_names(card.gpus))
+    return f"physical GPU {card.number} runs the kernels of {gpus} one at a time: busy {card.share:.0%}"
 
 
 def describe_link(use: LinkUse) -> str:
