@@ -37,9 +37,10 @@ def shown(text: str, machine: Machine, tmp_path: Path) -> Placements:
 
 
 def sharers(text: str, machine: Machine, tmp_path: Path) -> list[tuple[str, int]]:
-    """List the GPUs that share the first link in the largest program, by short name with the physical one."""
+    """List the GPUs behind the switch in the largest program, by short name with the physical one."""
     devices = shown(text, machine, tmp_path).largest().placement.devices
-    return [(devices.by_name[name].short, number) for link in devices.links for name, number in link.gpus.items()]
+    sharing = [devices.by_name[name] for link in devices.links if link.name == LINK.name for name in link.gpus]
+    return [(device.short, device.card) for device in sharing]
 
 
 @pytest.mark.parametrize(
@@ -70,6 +71,15 @@ def test_gpus_that_a_program_hides_before_tensorflow_starts(tmp_path: Path) -> N
     assert sharers(text, machine, tmp_path) == [("GPU:0", 2), ("GPU:1", 1)]
 
 
+def test_logical_gpus_share_the_link_of_their_card(tmp_path: Path) -> None:
+    split = "tf.config.set_logical_device_configuration(gpus[1], 2 * [tf.config.LogicalDeviceConfiguration(1024)])"
+    text = f"import tensorflow as tf\ngpus = tf.config.list_physical_devices('GPU')\n{split}\n{STEP}"
+    devices = shown(text, Machine(gpus=2), tmp_path).largest().placement.devices
+    names = [device.name for device in devices if device.type == "GPU"]
+    assert [(link.name, link.gpus) for link in devices.links] == [("PCIe of physical GPU 1", tuple(names[1:]))]
+    assert devices.cards == {names[0]: (names[0],), names[1]: tuple(names[1:]), names[2]: tuple(names[1:])}
+
+
 def test_gpus_that_a_session_chooses(tmp_path: Path) -> None:
     assert sharers(OF_A_SESSION, Machine(gpus=3, shared_links=(LINK,)), tmp_path) == [("GPU:0", 2)]
 
@@ -79,8 +89,6 @@ def test_links_of_a_cluster(tmp_path: Path) -> None:
     tasks = tuple(Task("worker", i, gpus=2) for i in range(2))
     machine = make_cluster(tasks, connected=True, shared_links=links)
     devices = shown(f"import tensorflow as tf\n{STEP}", machine, tmp_path).largest().placement.devices
-    assert [(link.name, list(link.gpus.values()), link.tasks) for link in devices.links] == [
-        ("switch", [0, 1], ()),
-        ("card", [], ("/job:worker/replica:0/task:0",)),
-    ]
+    found = [(link.name, [devices.by_name[name].card for name in link.gpus], link.tasks) for link in devices.links]
+    assert found == [("switch", [0, 1], ()), ("card", [], ("/job:worker/replica:0/task:0",))]
     assert all("task:1" in name for name in devices.links[0].gpus)
