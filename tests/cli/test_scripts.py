@@ -252,8 +252,8 @@ def test_ending_it_ends_the_program_and_leaves_nothing(tmp_path, number, status)
     file, scratch = tmp_path / "model.py", tmp_path / "scratch"
     scratch.mkdir()
     file.write_text(
-        "import subprocess, time\n"
-        "child = subprocess.Popen(['sleep', '1000'])\n"
+        "import subprocess, sys, time\n"
+        "child = subprocess.Popen([sys.executable, '-c', 'import time; time.sleep(1000)'])\n"
         "open('pid', 'w').write(str(child.pid))\n"
         "time.sleep(1000)\n"
     )

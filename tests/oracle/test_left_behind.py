@@ -36,8 +36,8 @@ import time
 time.sleep(900)
 """
 COMPILER = """#!/bin/sh
-touch {ready} $TMPDIR/object
-sleep 900
+> {ready} > $TMPDIR/object
+{python} -c "import time; time.sleep(900)"
 """
 
 
@@ -134,7 +134,7 @@ def test_the_child(world: World) -> None:
 @pytest.mark.parametrize("number", [signal.SIGKILL, signal.SIGTERM])
 def test_the_parent_while_it_compiles(number: signal.Signals, world: World) -> None:
     compiler = world.folder / "cc"
-    compiler.write_text(COMPILER.format(ready=world.ready))
+    compiler.write_text(COMPILER.format(ready=world.ready, python=sys.executable))
     compiler.chmod(0o755)
     (world.folder / "nothing.py").write_text("")
     parent = world.start("show", str(world.folder / "nothing.py"), "--devices", "gpu:1", CC=str(compiler))

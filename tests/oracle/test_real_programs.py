@@ -444,7 +444,7 @@ def test_python_native_code_and_commands_print_in_their_order(
         tf.print("after", end=": ", output_stream=sys.stdout)
         print(i)
         os.system("echo by a shell")
-        subprocess.run(["echo", "by a process"])
+        subprocess.run([sys.executable, "-c", "print('by a process')"])
     with tf.Graph().as_default(), tf.compat.v1.Session() as session:
         session.run(tf.print("of a session", output_stream=sys.stdout))
     tf.print("to the end", end="", output_stream=sys.stdout)
