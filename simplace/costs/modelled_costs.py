@@ -25,7 +25,7 @@ from simplace.costs.hardware import CPU_2_CORES, Processor, find_hardware
 from simplace.costs.layer_shapes import find_convolution, find_recurrent_layers
 from simplace.costs.op_work import SOFTMAX, count_work, is_free, takes_over
 from simplace.costs.product_shape import Product, find_product
-from simplace.costs.roofline import Roofline, count_shards
+from simplace.costs.roofline import Roofline, count_shards, sum_copies_on_card
 from simplace.costs.tensorflow_kernels import OwnKernel, find_own_kernel, find_transposes
 from simplace.costs.xla_fusion import FUSED
 
@@ -96,8 +96,10 @@ class ModelledCosts:
     def collective(self, call: CollectiveCall) -> KernelCost:
         """Estimate a member of a collective: between GPUs as NCCL runs it."""
         cost = self.roofline.collective(call)
-        if call.device_type != "GPU" or call.participants < 2 or call.is_on_card:
+        if call.device_type != "GPU" or call.participants < 2:
             return cost
+        if call.is_on_card:
+            return KernelCost(cost.host_s, sum_copies_on_card(call, self))
         network = self.roofline.hardware.network.bandwidth if call.is_remote else 0.0
         size = count_whole_bytes(call.op, call.size, call.participants)
         seconds = time_collective(

@@ -16,6 +16,7 @@ from simplace.costs.cost_model import (
     COPY_ERROR,
     GUESSED_ERROR,
     CollectiveCall,
+    CostModel,
     Fixed,
     KernelCost,
     OpCall,
@@ -112,8 +113,7 @@ class Roofline:
         host_s = hardware.gpu.launch_s if is_gpu else 0.0
         hops, size = count_hops(call.op, call.participants), count_sent_bytes(call.op, call.size, call.participants)
         if call.is_on_card:
-            parts = count_whole_bytes(call.op, call.size, call.participants)
-            return KernelCost(host_s, hops * self.copy(parts, "GPU", "same GPU"))
+            return KernelCost(host_s, sum_copies_on_card(call, self))
         if call.is_remote:
             latency, bandwidth = hardware.network.latency_s, hardware.network.bandwidth
         elif is_gpu:
@@ -126,6 +126,16 @@ class Roofline:
         """Return what TensorFlow takes of the GPU's memory; the host's is not limited."""
         gpu = self.hardware.gpu
         return compute_usable_bytes(gpu.memory, gpu.capability, self.memory_fraction) if device_type == "GPU" else 0
+
+
+def sum_copies_on_card(call: CollectiveCall, model: CostModel) -> float:
+    """Return the seconds of a collective among logical GPUs of a card: copies within its memory, one hop after another.
+
+    In a hop all members copy at once, in a ring together as much as each puts in; they share the memory's bandwidth.
+    """
+    whole = count_whole_bytes(call.op, call.size, call.participants)
+    hops = call.participants - 1 if call.op == "alltoall" else count_hops(call.op, call.participants)
+    return hops * model.copy(whole, "GPU", "same GPU")
 
 
 def _time_on_core(core: Processor, work: Work, dtype: str, made: int) -> KernelCost:

@@ -15,14 +15,14 @@ from typing import NamedTuple
 
 
 class Demand(NamedTuple):
-    """Record of what a copy wants: its rate where it is alone, and how many times its bytes pass each link."""
+    """Record of what a copy or a collective wants: its rate where it is alone, and how often its bytes pass each link."""
 
     limit: float
     loads: Mapping[int, float]
 
 
 class FairRate(NamedTuple):
-    """Record of what a copy gets: its rate, and the full link that keeps it from more, -1 where none does."""
+    """Record of what it gets: its rate, and the full link that keeps it from more, -1 where none does."""
 
     rate: float
     full: int = -1

@@ -1,4 +1,4 @@
-"""Give the threads that launch on a GPU their turns: one launches at a time, the others wait in the order of asking.
+"""Give the threads that launch on a card their turns: one launches at a time, the others wait in the order of asking.
 
 The CUDA driver has a lock for each context: threads that launch on one GPU at once wait in cuLaunchKernel for each
 other (tensorflow/tensorflow#53759 measured it, #8466 shows such a wait). Which of them goes on is up to the system.

@@ -43,7 +43,7 @@ class Route:
 
 @dataclass(frozen=True, slots=True)
 class Routes:
-    """Record of the links that several GPUs or tasks share, with the route of each copy.
+    """Record of the links that several GPUs or tasks share, with the routes of copies and collectives.
 
     `of_member` has by node the route of its collective, and which of its ways the member passes itself.
     """

@@ -18,13 +18,13 @@ from simplace.executor.trace_recorder import TraceRecorder
 
 @dataclass(slots=True, eq=False)
 class _Flow:
-    """Record of what moves bytes, with its spans: `left` is how many nanoseconds they take at its own rate.
+    """Record of what moves bytes, with the `ways` of its spans: `left` nanoseconds of them at its own rate.
 
     It has a `share` of that. `lost` is by full link how many nanoseconds it could not move any, `others` the tracks of
     the others there.
     """
 
-    spans: tuple[int, ...]
+    ways: Mapping[int, tuple[int, ...]]
     tracks: frozenset[int]
     route: Route
     then: Callable[[], None]
@@ -53,7 +53,7 @@ class LinkSharing:
         `ways` are those of the route that each span passes, by its number.
         """
         events, spans = self._events, self._recorder.spans
-        flow = _Flow(tuple(ways), frozenset(spans[i].track for i in ways), route, then, float(route.moving))
+        flow = _Flow(ways, frozenset(spans[i].track for i in ways), route, then, float(route.moving))
         alone, moves_at = route.latency + route.moving, events.now + route.latency
         if route.loads:
             self._recorder.shared |= {span: SharedCopy(alone, moves_at, own) for span, own in ways.items()}
@@ -105,9 +105,12 @@ class LinkSharing:
 
     def _end(self, flow: _Flow) -> None:
         """End all spans, and record which link slowed them down most; of equal ones the first that was full."""
-        shared, way = self._recorder.shared, max(flow.lost, key=lambda way: flow.lost[way], default=-1)
-        for span in flow.spans:
-            self._recorder.ends_at(span, self._events.now)
-            if way >= 0:
-                shared[span] = shared[span]._replace(slowed_by=way // 2, others=tuple(sorted(flow.others[way])))
+        recorder, way = self._recorder, max(flow.lost, key=lambda way: flow.lost[way], default=-1)
+        members = {recorder.spans[span].track for span, own in flow.ways.items() if way in own}
+        for span in flow.ways:
+            recorder.ends_at(span, self._events.now)
+            shared, track = recorder.shared.get(span), recorder.spans[span].track
+            if way >= 0 and shared is not None and recorder.spans[span].duration > shared.alone:
+                others = flow.others[way] | (members - {track} if flow.route.loads[way] > 1 else set())
+                recorder.shared[span] = shared._replace(slowed_by=way // 2, others=tuple(sorted(others)))
         flow.then()

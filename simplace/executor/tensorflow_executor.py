@@ -422,7 +422,7 @@ class _TensorFlowSimulation:
     def _enqueue_kernel(self, activation: Activation, launch: int) -> None:
         device = self.device[activation.node]
         stream = self._compute_stream(device)
-        waits_for = tuple(map(self._compute_stream, self.on_card[device.name]))
+        waits_for = tuple(map(self._compute_stream, self.on_card.get(device.name, ())))
         self._enqueue(stream, activation.node, "kernel", self.device_ns[activation.node], launch, waits_for, activation)
 
     def _enqueue(

@@ -30,7 +30,7 @@ class Span(NamedTuple):
     """Record of what a track did from `start` to `end`, in nanoseconds.
 
     `node` is a node of the partitioned graph. `ready` is when its inputs were there, `why` what it waited for after
-    that ("dependency": for nothing, "launch": for its turn to launch on its GPU, "member": for the other members of its
+    that ("dependency": for nothing, "launch": for its turn to launch on a card, "member": for the other members of its
     collective), `cause` the number of the span that ended the wait (-1: none). `step` counts from 0; `iteration` names
     the iterations of loops around it, outermost first. A span of kind "dead" is the bookkeeping of a node on a branch
     that is not taken.

@@ -156,9 +156,11 @@ def test_logical_gpus_of_a_card_copy_and_reduce_within_its_memory(make: Callable
     costs, size = make("t4"), 10**9
     copied = costs.copy(size, "GPU", "same GPU")
     assert 2 * size / SHEETS["t4"].bandwidth <= copied < costs.copy(size, "GPU", "GPU") / 3
-    reduced = costs.collective(CollectiveCall("all_reduce", size, 2, "GPU", is_on_card=True))
-    assert reduced.device_s == pytest.approx(2 * copied, rel=0.5)  # two halves of it, by both at once, and back
-    assert reduced.source == "guessed"
+    for gpus, op, times in (
+        (2, "all_reduce", 2), (2, "broadcast", 1), (4, "all_reduce", 6), (4, "alltoall", 3), (4, "reduce_scatter", 3),
+    ):  # fmt: skip
+        found = costs.collective(CollectiveCall(op, size, gpus, "GPU", is_on_card=True))
+        assert (found.device_s, found.source) == (pytest.approx(times * copied), "guessed")
 
 
 def test_constants_survive_a_round_trip() -> None:

@@ -94,11 +94,20 @@ def test_what_is_shared_is_said() -> None:
         f"{rate}: busy {share}%; its copy and 2 members of collectives took 2.6 times as long as without it"
     ]
     assert set(schedule_data(done)["sharing"].values()) == {
-        "5 ms ± 50% alone: shares switch with copies of GPU:2",
+        "5 ms ± 50% alone: shares switch with copies and collectives of GPU:1, GPU:2",
+        "5 ms ± 50% alone: shares switch with copies and collectives of GPU:0, GPU:2",
         "5 ms ± 25% on its own link: shares switch with collectives of GPU:0, GPU:1",
     }
     alone = run(join((0, 1)), switch("switch", 0, 1), way="host")
-    assert set(schedule_data(alone)["sharing"].values()) == {"5 ms ± 50% alone: members share switch"}
+    assert set(schedule_data(alone)["sharing"].values()) == {
+        "5 ms ± 50% alone: shares switch with collectives of GPU:0",
+        "5 ms ± 50% alone: shares switch with collectives of GPU:1",
+    }
+    slow = run(join((0, 1)), switch("switch", 0, bandwidth=500_000), way="host")
+    assert set(schedule_data(slow)["sharing"].values()) == {
+        "5 ms ± 50% alone: switch is slower",
+        "5 ms ± 50% alone: switch holds other members up",
+    }
 
 
 GROUPS = st.lists(st.sets(st.integers(0, 3), min_size=1).map(lambda gpus: tuple(sorted(gpus))), min_size=2, max_size=6)

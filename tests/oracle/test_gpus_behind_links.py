@@ -92,3 +92,20 @@ def test_links_of_a_cluster(tmp_path: Path) -> None:
     found = [(link.name, [devices.by_name[name].card for name in link.gpus], link.tasks) for link in devices.links]
     assert found == [("switch", [0, 1], ()), ("card", [], ("/job:worker/replica:0/task:0",))]
     assert all("task:1" in name for name in devices.links[0].gpus)
+
+
+def test_other_tasks_have_split_cards_too(tmp_path: Path) -> None:
+    text = """\
+import tensorflow as tf
+server = tf.distribute.Server.create_local_server()
+tf.config.experimental_connect_to_cluster(tf.train.ClusterSpec({"worker": [server.target.partition("//")[2]]}))
+@tf.function
+def step(x):
+    with tf.device("/job:worker/device:GPU:1"):
+        return x * 2.0
+step(tf.constant(3.0))
+"""
+    machine = Machine(gpus=1, virtual_gpus=((GIB, GIB),))
+    devices = shown(text, machine, tmp_path).largest().placement.devices
+    found = [(device.short, device.card, device.memory) for device in devices if device.type == "GPU"]
+    assert found == [(f"{task}GPU:{i}", 0, GIB) for task in ("", "worker/0/") for i in range(2)]

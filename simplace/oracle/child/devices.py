@@ -12,6 +12,7 @@ from typing import Any, NamedTuple
 
 import tensorflow as tf
 
+from simplace.devices.device_name import DeviceName
 from simplace.kernels.table_file import version_key
 from simplace.machine.machine import GIB, Machine
 from simplace.oracle.child.boundary import wrap_foreign
@@ -121,8 +122,16 @@ def describe_context(machine: Machine) -> list[dict[str, Any]]:
 
 
 def describe_remote(names: list[str], machine: Machine) -> list[dict[str, Any]]:
-    """Describe devices of other tasks, whose GPUs are whole."""
-    return describe_devices(names, [LogicalGpu(machine.gpu_memory, i) for i in range(len(names))], machine)
+    """Describe devices of other tasks, whose GPUs are split as their servers' are."""
+    return [each for name in names for each in _describe_remote_device(name, machine)]
+
+
+def _describe_remote_device(name: str, machine: Machine) -> list[dict[str, Any]]:
+    spec = DeviceName.parse(name)
+    assert spec is not None, f"{name} is a full device name"
+    own = machine.of_task(str(spec.job), spec.task or 0) or machine
+    physical = _visible_gpus(own)
+    return describe_devices([name], _split_gpus([list(own.split_of(gpu)) for gpu in physical], physical, own), own)
 
 
 def describe_devices(names: list[str], gpus: list[LogicalGpu], machine: Machine) -> list[dict[str, Any]]:
@@ -134,7 +143,7 @@ def _describe_device(name: str, gpus: list[LogicalGpu], whole: int) -> dict[str,
     kind, number = name.rsplit(":", 2)[-2:]
     if kind != "GPU":
         return {"name": name, "type": kind, "description": ""}
-    own = gpus[int(number)]
+    own = gpus[int(number)] if int(number) < len(gpus) else LogicalGpu(whole, int(number))
     described = {"name": name, "type": kind, "description": f"emulated, {own.memory / GIB:g} GiB"}
     limit = {} if own.memory == whole else {"limit": own.memory}
     return {**described, **limit, **({} if own.physical == int(number) else {"gpu": own.physical})}

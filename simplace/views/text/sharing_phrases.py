@@ -10,6 +10,7 @@ from simplace.analysis.schedule import Schedule
 from simplace.analysis.time_sources import find_source
 from simplace.analysis.utilisation import CardUse
 from simplace.devices.device_ranges import fold_names
+from simplace.executor.trace import SharedCopy
 from simplace.views.text.cost_sentences import format_uncertain
 from simplace.views.text.quantities import format_count
 
@@ -18,8 +19,7 @@ _LISTED = 3  # tracks, or sharers: more are counted
 
 def describe_shared_hardware(schedule: Schedule) -> list[str]:
     """Return a line for each card that is split, and for each link that several GPUs or tasks share: how busy it is."""
-    takes_turns = schedule.executor == "tensorflow"
-    cards = [describe_card(card) for card in schedule.split_cards if takes_turns]
+    cards = map(describe_card, schedule.split_cards)
     return [*cards, *(describe_link(use) for use in schedule.shared_links)]
 
 
@@ -55,8 +55,10 @@ def _list_passed(use: LinkUse) -> Iterator[str]:
 def describe_sharing(schedule: Schedule, number: int) -> str:
     """Return what slowed a span down, such as "1 ms on its own link: shares card with copies of GPU:1", else ""."""
     said = describe_sharing_briefly(schedule, number)
-    others = schedule.trace.shared[number].others if said else ()
-    return f"{said} with {_name_others(schedule, others)}" if others else said
+    copy = schedule.trace.shared[number] if said else None
+    if copy is None or not copy.others or not _passes(copy):
+        return said
+    return f"{said} with {_name_others(schedule, copy.others)}"
 
 
 def describe_sharing_briefly(schedule: Schedule, number: int) -> str:
@@ -66,15 +68,25 @@ def describe_sharing_briefly(schedule: Schedule, number: int) -> str:
     if copy is None or copy.slowed_by < 0 or trace.spans[number].duration <= copy.alone:
         return ""
     link, is_collective = trace.links[copy.slowed_by].name, trace.spans[number].kind == "collective"
-    because = f"shares {link}" if copy.others else f"members share {link}" if is_collective else f"{link} is slower"
+    if not _passes(copy):
+        because = f"{link} holds other members up"
+    else:
+        because = f"shares {link}" if copy.others else f"{link} is slower"
     error = find_source(schedule.estimated, trace.spans[number]).error
     return f"{format_uncertain(copy.alone, error)} {'alone' if is_collective else 'on its own link'}: {because}"
+
+
+def _passes(copy: SharedCopy) -> bool:
+    """Return whether a member of a collective passes the link that slowed it down itself, as a copy does."""
+    return any(way // 2 == copy.slowed_by for way in copy.ways)
 
 
 def _name_others(schedule: Schedule, others: tuple[int, ...]) -> str:
     """Name the devices, or pairs of tasks, whose copies and collectives had a share."""
     devices = schedule.placed.devices.by_name
+    order = {name: place for place, name in enumerate(devices)}
     tracks = [schedule.trace.tracks[i] for i in schedule.trace.track_order if i in others]
+    tracks.sort(key=lambda track: order.get(track.owner, len(order)))
     names = [devices[track.owner].short if track.owner in devices else track.name for track in tracks]
     kinds = dict.fromkeys("collectives" if track.kind == "collective" else "copies" for track in tracks)
     return f"{' and '.join(sorted(kinds, reverse=True))} of {_list_some(fold_names(dict.fromkeys(names)))}"
