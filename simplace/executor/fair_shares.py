@@ -15,7 +15,7 @@ from typing import NamedTuple
 
 
 class Demand(NamedTuple):
-    """Record of what a copy or a collective wants: its rate where it is alone, and how often its bytes pass each link."""
+    """Record of what a copy or a collective wants: its rate alone, and how often its bytes pass each link."""
 
     limit: float
     loads: Mapping[int, float]
