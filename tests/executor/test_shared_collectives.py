@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import json
+
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
@@ -11,6 +13,8 @@ from simplace.costs.cost_model import PeerWay
 from simplace.devices.device_link import DeviceLink
 from simplace.devices.device_set import DeviceSet, local_devices, make_device
 from simplace.executor.execution import EXECUTORS
+from simplace.exports.chrome_trace import chrome_trace
+from simplace.exports.schedule_report import report_schedule
 from simplace.pipeline import place_program
 from simplace.report.schedule_data import schedule_data
 from simplace.views.text.sharing_phrases import describe_shared_hardware
@@ -72,6 +76,10 @@ def test_a_switch_that_is_slower_than_a_ring_slows_it_down() -> None:
     assert lengths(done) == [13.0] * 4
     assert {(copy.alone, copy.slowed_by, copy.others) for copy in done.trace.shared.values()} == {(7 * MS, 0, ())}
     assert sorted(copy.ways for copy in done.trace.shared.values()) == [(), (), (0, 1), (0, 1)]
+    report = json.loads(json.dumps(report_schedule(done, "")))
+    assert (report["shared_links"][0]["copies"], report["shared_links"][0]["members"]) == (0, 2)
+    assert sorted(span["sharing"]["links"] for span in report["spans"] if "sharing" in span) == [[], [], [0], [0]]
+    assert sum("alone (µs)" in slice.get("args", {}) for slice in chrome_trace(done)["traceEvents"]) == 4
 
 
 @pytest.mark.parametrize("executor", EXECUTORS)

@@ -17,7 +17,7 @@ from simplace.views.figures.timeline import draw_timeline
 from simplace.views.text.schedule_tables import write_summary
 from simplace.views.text.sharing_phrases import describe_link, describe_shared_hardware
 from simplace.views.text.verdict import write_verdict
-from tests.executor.linked_worlds import BOTH_FROM_HOST, GPUS, run, switch
+from tests.executor.linked_worlds import BOTH_FROM_HOST, GPUS, Wires, run, simulated, switch
 
 SHARED = run(BOTH_FROM_HOST, switch("switch", 0, 1), switch("port", 0, 1, 2, 3, bandwidth=4_000_000))
 SAID = "5 ms ± 25% on its own link: shares switch with copies of GPU:1"
@@ -101,3 +101,5 @@ def test_json_has_the_cards_that_are_split() -> None:
         {"number": 3, "gpus": ["GPU:0", "GPU:1"], "busy": 2_000_000, "share": round(2 / 7, 6)}
     ]
     assert report_schedule(run(BOTH_FROM_HOST), "")["split_cards"] == []
+    textbook = simulated(BOTH_FROM_HOST, (), Wires(), "textbook", halves)
+    assert report_schedule(textbook, "")["split_cards"] == []  # there kernels of halves run at once
