@@ -161,9 +161,9 @@ class Schedule:
     @cached_property
     def split_cards(self) -> tuple[utilisation.CardUse, ...]:
         """List how busy each physical GPU was of which several logical ones take turns, on TensorFlow's executor."""
-        return (
-            () if self.executor != "tensorflow" else utilisation.measure_split_cards(self.trace, self.estimated.graph)
-        )
+        if self.executor != "tensorflow":
+            return ()
+        return utilisation.measure_split_cards(self.trace, self.estimated.graph)
 
     def measure_track_error(self, track: int) -> float:
         """Return how far off the busy time of a thread, stream or link is in the mean, as a share."""

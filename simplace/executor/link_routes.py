@@ -59,7 +59,7 @@ def find_routes(estimated: EstimatedGraph) -> Routes | None:
     if not devices.links:
         return None
     links = tuple(_measure_link(link, devices, model) for link in devices.links)
-    copies = tuple(_find_route(estimated, number) for number in range(len(graph.copies)))
+    copies = tuple(_find_copy_route(estimated, number) for number in range(len(graph.copies)))
     of_member = {}
     for number in estimated.collective_calls:
         route = _find_collective_route(estimated, number)
@@ -80,7 +80,7 @@ def _probe_bandwidth(model: CostModel, target: str) -> float:
     return _PROBE / seconds if seconds > 0 else inf
 
 
-def _find_route(estimated: EstimatedGraph, number: int) -> Route:
+def _find_copy_route(estimated: EstimatedGraph, number: int) -> Route:
     devices, copy, size = estimated.graph.placed.devices, estimated.graph.copies[number], estimated.copy_bytes[number]
     alone_s, latency_s = estimated.copy_seconds[number], estimate_copy(estimated.model, devices, copy, 0)
     loads = dict.fromkeys(_list_ways(devices, copy, estimated.model.peer_way), 1.0) if size else {}
