@@ -49,6 +49,11 @@ class Device:
         """Return the name without the part that every local device shares, such as "GPU:0"."""
         return _shorten(self.name)
 
+    @property
+    def task(self) -> str:
+        """Return the task that the device belongs to, such as "/job:worker/replica:0/task:1"."""
+        return self.name.partition("/device:")[0]
+
     def counts_as(self, device_type: str) -> bool:
         """Return whether kernels of a device type can run here; a composite device takes those of any type."""
         return self.type in (device_type, COMPOSITE)

@@ -2,13 +2,14 @@
 
 Mirrors tensorflow/core/common_runtime/gpu/gpu_util.cc: a copy to the host waits for what its source has enqueued so
 far, a copy from the host for what its destination has, a copy between GPUs for both; copies of one direction on one
-GPU queue up on one stream. Streams know their work when it is enqueued, so times are final at once.
+GPU queue up on one stream. When a kernel runs is known when it is enqueued.
 """
 
 from __future__ import annotations
 
 from dataclasses import dataclass
 
+from simplace.devices.device_set import Device
 from simplace.executor.trace import TrackKind, Why
 from simplace.executor.trace_recorder import TraceRecorder
 
@@ -52,6 +53,14 @@ class Streams:
     def __init__(self, recorder: TraceRecorder) -> None:
         self._recorder = recorder
         self._made: dict[tuple[str, str], Stream] = {}
+
+    def compute(self, device: Device) -> Stream:
+        """Return the stream of a GPU's kernels."""
+        return self.of(device.name, "compute", f"{device.short} compute")
+
+    def collective(self, device: Device) -> Stream:
+        """Return the stream of a device's collectives."""
+        return self.of(device.name, "collective", f"{device.short} collectives")
 
     def of(self, owner: str, kind: TrackKind, name: str) -> Stream:
         """Return the stream of a kind that belongs to a device, or to a pair of processes."""

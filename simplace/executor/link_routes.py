@@ -7,7 +7,8 @@ of PCIe those of the GPUs whose memory it reads or writes: its bytes go straight
 
 The members of a collective are a ring, in which those that reach each other without a link follow each other; each
 copies to the next one as above. What a ring hands from task to task leaves and enters each of them by one GPU, which is
-taken to change. In an all-to-all each member copies as much to each other one.
+taken to change. A broadcast or a reduction to one member is such a ring without its last hop: nothing comes in to its
+first member, and nothing leaves the last. In an all-to-all each member copies as much to each other one.
 """
 
 from __future__ import annotations
@@ -22,6 +23,7 @@ from simplace.costs.estimate import EstimatedGraph, estimate_copy
 from simplace.devices.device_link import DeviceLink
 from simplace.devices.device_set import Device, DeviceSet, shorten_task
 from simplace.executor.trace import PassedLink
+from simplace.partition.graph_partition import PartitionedGraph
 from simplace.partition.transfers import Copy
 
 _PROBE = 10**9  # bytes: a copy of so many tells the bandwidth of a link that has none of its own
@@ -53,11 +55,9 @@ class Routes:
     of_member: Mapping[int, tuple[Route, tuple[int, ...]]]
 
 
-def find_routes(estimated: EstimatedGraph) -> Routes | None:
-    """Return the routes of the copies and collectives of a step, None where nothing is shared."""
+def find_routes(estimated: EstimatedGraph) -> Routes:
+    """Return the routes of the copies and collectives of a step."""
     devices, model, graph = estimated.graph.placed.devices, estimated.model, estimated.graph
-    if not devices.links:
-        return None
     links = tuple(_measure_link(link, devices, model) for link in devices.links)
     copies = tuple(_find_copy_route(estimated, number) for number in range(len(graph.copies)))
     of_member = {}
@@ -82,9 +82,9 @@ def _probe_bandwidth(model: CostModel, target: str) -> float:
 
 def _find_copy_route(estimated: EstimatedGraph, number: int) -> Route:
     devices, copy, size = estimated.graph.placed.devices, estimated.graph.copies[number], estimated.copy_bytes[number]
-    alone_s, latency_s = estimated.copy_seconds[number], estimate_copy(estimated.model, devices, copy, 0)
     loads = dict.fromkeys(_list_ways(devices, copy, estimated.model.peer_way), 1.0) if size else {}
-    return _make_route(alone_s, latency_s, size, loads)
+    latency_s = estimate_copy(estimated.model, devices, copy, 0) if loads else 0.0
+    return _make_route(estimated.copy_seconds[number], latency_s, size, loads)
 
 
 def _make_route(alone_s: float, latency_s: float, size: float, loads: Mapping[int, float]) -> Route:
@@ -102,7 +102,7 @@ def _list_ways(devices: DeviceSet, copy: Copy, peer_way: PeerWay) -> Iterator[in
         return
     for i, link in enumerate(devices.links):
         if link.tasks:
-            leaves, enters = (_name_task(end) in link.tasks and is_remote for end in (source, target))
+            leaves, enters = (end.task in link.tasks and is_remote for end in (source, target))
             is_inside = leaves and enters
         else:
             leaves, enters = (end in link.gpus for end in ends)
@@ -119,10 +119,6 @@ def _name_gpu(device: Device, memory: str) -> str:
     return device.name if device.type != "CPU" and memory == "device" else ""
 
 
-def _name_task(device: Device) -> str:
-    return device.name.partition("/device:")[0]
-
-
 # collectives
 
 
@@ -130,32 +126,62 @@ def _find_collective_route(estimated: EstimatedGraph, number: int) -> Route:
     graph, model, call = estimated.graph, estimated.model, estimated.collective_calls[number]
     devices = graph.placed.devices
     alone_s = max(estimated.kernels[node].device_s for node in graph.members[number])
-    latency_s = model.collective(replace(call, size=0)).device_s
     sent = count_sent_bytes(call.op, call.size, call.participants)
-    found = [_count_leaving(link, devices, graph.collectives[number].devices, call, model.peer_way)
-             for link in devices.links] if sent else []  # fmt: skip
-    loads = {way: load for i, load in enumerate(found) if load for way in (2 * i, 2 * i + 1)}
+    ring = _list_ring(graph, number)
+    loads = {
+        2 * i + comes_in: load
+        for i, link in enumerate(devices.links) if sent
+        for comes_in, load in enumerate(_count_passing(link, devices, ring, call, model.peer_way)) if load
+    }  # fmt: skip
+    latency_s = model.collective(replace(call, size=0)).device_s if loads else 0.0
     return _make_route(alone_s, latency_s, sent, loads)
 
 
-def _count_leaving(
-    link: DeviceLink, devices: DeviceSet, members: tuple[str, ...], call: CollectiveCall, way: PeerWay
-) -> float:
-    """Return how many times as much as one member sends leaves by a link; as much comes in by it.
+def _list_ring(graph: PartitionedGraph, number: int) -> tuple[str, ...]:
+    """Return the devices of a collective, of a broadcast from its root on, of a reduction to its root.
+
+    Those of a task, and those that a link lists, then follow each other.
+    """
+    collective, devices = graph.collectives[number], graph.placed.devices
+    if collective.kind not in ("broadcast", "reduce"):
+        return collective.devices
+    roots = [graph.nodes[node].device for node in graph.members[number] if _is_root(graph.nodes[node].op)]
+    at = collective.devices.index(roots[0]) if roots else 0
+    place = {name: i for i, name in enumerate((*collective.devices[at:], *collective.devices[:at]))}
+    groups = [[name for name in place if _is_listed(link, devices.by_name[name])] for link in devices.links]
+    tasks = dict.fromkeys(devices.by_name[name].task for name in place)
+    groups += [[name for name in place if devices.by_name[name].task == task] for task in tasks]
+    groups.sort(key=len, reverse=True)
+    ring = sorted(place, key=lambda name: [place[group[0]] for group in groups if name in group] + [place[name]])
+    return tuple(ring if collective.kind == "broadcast" else reversed(ring))
+
+
+def _is_root(op: str) -> bool:
+    return op.endswith("ReduceRecv") or "BcastSend" in op or "BroadcastSend" in op
+
+
+def _count_passing(
+    link: DeviceLink, devices: DeviceSet, ring: tuple[str, ...], call: CollectiveCall, way: PeerWay
+) -> tuple[float, float]:
+    """Return how many times as much as one member sends leaves by a link, and comes in by it.
 
     Participants in other programs are taken to be in tasks that the link does not list.
     """
-    behind = [name for name in members if _is_listed(link, devices.by_name[name])]
+    behind = [name for name in ring if _is_listed(link, devices.by_name[name])]
     if link.tasks and not call.is_remote:
-        return 0.0
-    leaving = 0.0
-    for group in dict.fromkeys(_list_joined(link, devices, name, members, behind, way) for name in behind):
+        return 0.0, 0.0
+    groups = dict.fromkeys(_list_joined(link, devices, name, ring, behind, way) for name in behind)
+    leaves = comes_in = 0.0
+    for group in groups:
         others, own = call.participants - len(group), len([name for name in group if name in behind])
         if call.op == "alltoall":
-            leaving += own * others / (call.participants - 1)
+            leaves, comes_in = (sum_ + own * others / (call.participants - 1) for sum_ in (leaves, comes_in))
         elif others:
-            leaving += own / len(group)  # each takes its turn to hand on
-    return leaving
+            is_last = call.op == "broadcast" and ring[-1] in group and call.participants == len(ring)
+            is_first = call.op == "broadcast" and ring[0] in group
+            each = own / len(group)  # each takes its turn to hand on
+            leaves, comes_in = leaves + each * (not is_last), comes_in + each * (not is_first)
+    return leaves, comes_in
 
 
 def _list_joined(
@@ -166,9 +192,9 @@ def _list_joined(
         return tuple(behind)
     if way == "host":
         return tuple(name for name in members if name in devices.cards[member])
-    task = _name_task(devices.by_name[member])
-    return tuple(name for name in members if _name_task(devices.by_name[name]) == task)
+    task = devices.by_name[member].task
+    return tuple(name for name in members if devices.by_name[name].task == task)
 
 
 def _is_listed(link: DeviceLink, device: Device) -> bool:
-    return _name_task(device) in link.tasks if link.tasks else device.name in link.gpus
+    return device.task in link.tasks if link.tasks else device.name in link.gpus

@@ -15,22 +15,23 @@ from random import Random
 
 from simplace.costs.cost_model import Overheads
 from simplace.costs.estimate import EstimatedGraph
-from simplace.devices.device_set import Device, shorten_task
+from simplace.devices.device_set import shorten_task
 from simplace.executor.collective_runs import Arrival, CollectiveRuns
 from simplace.executor.control_flow import ControlFlow
 from simplace.executor.cores import Cores
 from simplace.executor.events import Events
-from simplace.executor.gpu_streams import Stream, Streams, start_on
+from simplace.executor.gpu_streams import Streams, start_on
 from simplace.executor.kernel_stats import CostAverages, can_be_expensive
 from simplace.executor.launch_turns import Asking, LaunchTurns
 from simplace.executor.link_routes import find_routes
-from simplace.executor.propagator_state import Activation, Iteration, Propagator
+from simplace.executor.propagator_state import Activation, Propagator
+from simplace.executor.rendezvous import Rendezvous
 from simplace.executor.stalls import require_ended
 from simplace.executor.step_options import Threads
 from simplace.executor.thread_pool import IntraOpWorkers, Pool, PoolTimes, Worker
-from simplace.executor.trace import Span, SpanKind, Trace, TrackKind, Why
+from simplace.executor.trace import Span, SpanKind, Trace, Why
 from simplace.executor.trace_recorder import TraceRecorder
-from simplace.executor.transfer_queues import QueuedTransfer, TransferQueues
+from simplace.executor.transfer_queues import TransferQueues
 from simplace.executor.variable_memory import Buffer
 
 
@@ -43,16 +44,6 @@ class _Process:
     intra_op_workers: IntraOpWorkers
     pool: Pool
     last: Worker | None = None  # who ended a node last
-
-
-@dataclass(slots=True, eq=False)
-class _RendezvousEntry:
-    """Record of a rendezvous entry: the send or the receive of one tensor that waits for the other."""
-
-    receive: Activation | None = None
-    sent_by: int = -1
-    payload: object = None
-    is_dead: bool = False
 
 
 def run_executor(estimated: EstimatedGraph, flow: ControlFlow, threads: Threads) -> tuple[Trace, int]:
@@ -73,8 +64,8 @@ class _TensorFlowSimulation:
         self.recorder = TraceRecorder(estimated, threads.intra_op_size, is_warm=threads.warm)
         self.streams = Streams(self.recorder)
         self.turns = LaunchTurns()
-        routes = find_routes(estimated)
-        self.queues = None if routes is None else TransferQueues(routes, self.events, self.recorder)
+        self.queues = TransferQueues(find_routes(estimated), self.events, self.recorder)
+        self.rendezvous = Rendezvous(estimated, self.streams, self.queues, self._received)
         self.step = 0
         self.step_ends: list[int] = []
         devices = self.graph.placed.devices.by_name
@@ -111,14 +102,12 @@ class _TensorFlowSimulation:
         self.averages = CostAverages([node.op for node in self.graph.nodes], cycles, can_be, is_warm=threads.warm)
         self.processes = self._make_processes()
         self.pools = self._make_pools()
-        self.process_of = [self.processes[_process_name(d)] for d in self.device]
+        self.process_of = [self.processes[d.task] for d in self.device]
         self.pool_of = [self.pools.get(d.name, p.pool) for d, p in zip(self.device, self.process_of, strict=True)]
         self.in_caller = threads.inter_op == -1 and len(self.graph.devices) == 1
         self.propagator = self._new_propagator()
-        self.rendezvous: dict[tuple[int, Iteration], _RendezvousEntry] = {}
         self.ran = [0] * len(self.graph)  # times, in this step
         self.types_ran: set[str] = set()  # in this step
-        self.sender = {receive: send for send, receive in self.graph.receiver.items()}
         self.collective_of = self.graph.collective_of
         self.collectives = CollectiveRuns(self.graph)
         self.is_over = False
@@ -127,7 +116,7 @@ class _TensorFlowSimulation:
 
     def _make_processes(self) -> dict[str, _Process]:
         threads, made = self.threads, {}
-        names = sorted({_process_name(device) for device in self.device}, key=_split_device_number)
+        names = sorted({device.task for device in self.device}, key=_split_task_number)
         for name in names:
             where = f"{shorten_task(name)} " if len(names) > 1 else ""
             size = 1 if threads.inter_op == -1 and len(self.graph.devices) == 1 else max(threads.inter_op, 0)
@@ -152,7 +141,7 @@ class _TensorFlowSimulation:
             return {}
         shared: dict[str, Pool] = {}
         for gpu in gpus:
-            process = _process_name(gpu)
+            process = gpu.task
             if mode == "gpu_shared" and process in shared:
                 found[gpu.name] = shared[process]
                 continue
@@ -180,7 +169,7 @@ class _TensorFlowSimulation:
 
     def _start_step(self) -> None:
         self.propagator = self._new_propagator()
-        self.rendezvous = {}
+        self.rendezvous.start_step(self.step)
         self.collectives = CollectiveRuns(self.graph)
         self.ran = [0] * len(self.graph)
         self.types_ran = set()
@@ -358,13 +347,13 @@ class _TensorFlowSimulation:
         if self._launches(activation):
             self._hand_on_turn(self._card(node), span)
         if self.is_receive[node]:
-            self._post_receive(activation, worker, span)
+            self.rendezvous.post_receive(activation, worker, span)
             return
         if node in self.collective_of:
             self._join_collective(activation, outputs, worker, span)
             return
         if self.graph.nodes[node].role == "send":
-            self._send(activation, worker, span)
+            self.rendezvous.send(activation, worker, span)
         elif self.device_ns[node] and not activation.is_dead:
             self._enqueue_kernel(activation, span)
         self._node_done(activation, outputs, worker, span)
@@ -414,48 +403,19 @@ class _TensorFlowSimulation:
         for one in dispatched:
             self.pool_of[one.node].schedule(one, worker)
 
-    # GPUs
-
-    def _compute_stream(self, device: Device) -> Stream:
-        return self.streams.of(device.name, "compute", f"{device.short} compute")
+    # what is asynchronous
 
     def _enqueue_kernel(self, activation: Activation, launch: int) -> None:
-        device = self.device[activation.node]
-        stream = self._compute_stream(device)
-        waits_for = tuple(map(self._compute_stream, self.on_card.get(device.name, ())))
-        self._enqueue(stream, activation.node, "kernel", self.device_ns[activation.node], launch, waits_for, activation)
-
-    def _enqueue(
-        self,
-        stream: Stream,
-        node: int,
-        kind: SpanKind,
-        duration: int,
-        released_by: int,
-        waits_for: tuple[Stream, ...],
-        activation: Activation,
-    ) -> int:
-        now = self.events.now
-        start = start_on(stream, now, released_by, waits_for, "stream" if kind == "kernel" else "link")
-        end = start.time + duration
-        stream.free_at = end
+        """Put a kernel on its GPU's stream: when it runs is known at once."""
+        node, device, now = activation.node, self.device[activation.node], self.events.now
+        stream = self.streams.compute(device)
+        on_card = tuple(map(self.streams.compute, self.on_card.get(device.name, ())))
+        start = start_on(stream, now, launch, on_card, "stream")
+        stream.free_at = start.time + self.device_ns[node]
         stream.last_span = self.recorder.add(
-            Span(
-                node,
-                stream.track,
-                kind,
-                start.time,
-                end,
-                now,
-                start.cause,
-                start.why,
-                self.step,
-                str(activation.iteration),
-            )
-        )
-        return stream.last_span
-
-    # collectives
+            Span(node, stream.track, "kernel", start.time, stream.free_at, now, start.cause, start.why, self.step,
+                 str(activation.iteration))
+        )  # fmt: skip
 
     def _join_collective(self, activation: Activation, outputs: list[object], worker: Worker, span: int) -> None:
         """Add a member to its collective: the last starts the collective; one on a dead branch is done at once."""
@@ -467,126 +427,18 @@ class _TensorFlowSimulation:
 
     def _run_collective(self, arrived: list[Arrival]) -> None:
         """Start a collective on the streams of all its members at once, when each of them is free."""
-        last = arrived[-1]
-        streams = [self._collective_stream(self.device[one.activation.node]) for one in arrived]
-        gpus = [self.device[one.activation.node] for one in arrived if self.device[one.activation.node].type != "CPU"]
-        waits_for = tuple(map(self._compute_stream, gpus))
-        if self.queues is not None:
-            self.queues.enqueue_collective(
-                arrived, streams, waits_for, self.step,
-                lambda spans: self._end_collective(self.events.now, arrived, spans),
-            )  # fmt: skip
-            return
-        start = start_on(Stream(-1), self.events.now, last.released_by, (*streams, *waits_for), "stream")
-        end = start.time + max(self.device_ns[one.activation.node] for one in arrived)
-        for one, stream in zip(arrived, streams, strict=True):
-            why: Why = start.why if one is last else "member" if start.time > one.time else "dependency"
-            stream.free_at = end
-            stream.last_span = self.recorder.add(
-                Span(one.activation.node, stream.track, "collective", start.time, end, one.time, start.cause, why,
-                     self.step, str(one.activation.iteration))
-            )  # fmt: skip
-        self._end_collective(end, arrived, [stream.last_span for stream in streams])
+        devices = [self.device[one.activation.node] for one in arrived]
+        computes = tuple(self.streams.compute(device) for device in devices if device.type != "CPU")
 
-    def _end_collective(self, end: int, arrived: list[Arrival], spans: list[int]) -> None:
-        """End the members when the host sees that their collective has ended."""
-        is_polled = any(self.device[one.activation.node].type != "CPU" for one in arrived)
+        def ended(spans: list[int]) -> None:
+            self.events.at(self.events.now + (self.poll_ns if computes else 0), lambda: seen(spans))
 
-        def finished() -> None:
+        def seen(spans: list[int]) -> None:
             for one, span in zip(arrived, spans, strict=True):
                 self._node_done(one.activation, one.outputs, None, span)
 
-        self.events.at(end + (self.poll_ns if is_polled else 0), finished)
-
-    def _collective_stream(self, device: Device) -> Stream:
-        return self.streams.of(device.name, "collective", f"{device.short} collectives")
-
-    # sends and receives
-
-    def _send(self, activation: Activation, worker: Worker, span: int) -> None:
-        receive = self.graph.receiver[activation.node]
-        entry = self._find_entry(receive, activation.iteration)
-        entry.sent_by, entry.is_dead = span, activation.is_dead
-        entry.payload = activation.payloads.get(0)
-        if entry.receive is None and not self._is_posted_by_source(receive):
-            entry.receive = Activation(receive, activation.iteration, False, {}, self.events.now, span)
-            activation.iteration.running += 1
-        if entry.receive is not None:
-            self._transfer(activation.node, entry, worker, span)
-
-    def _post_receive(self, activation: Activation, worker: Worker, span: int) -> None:
-        entry = self._find_entry(activation.node, activation.iteration)
-        entry.receive = activation
-        if entry.sent_by >= 0:
-            self._transfer(self.sender[activation.node], entry, worker, span)
-
-    def _find_entry(self, receive: int, iteration: Iteration) -> _RendezvousEntry:
-        return self.rendezvous.setdefault((receive, iteration), _RendezvousEntry())
-
-    def _is_posted_by_source(self, receive: int) -> bool:
-        return bool(self.graph.ins[receive])
-
-    def _transfer(self, send: int, entry: _RendezvousEntry, worker: Worker, last: int) -> None:
-        """Both ends are there, `last` came later: copy, or share the buffer where both are host memory."""
-        receive = entry.receive
-        assert receive is not None, "a transfer needs both ends"
-        receive.is_dead = entry.is_dead
-        number = self.graph.nodes[send].copy
-        duration = _to_nanoseconds(self.estimated.copy_seconds[number])
-        stream, waits_for = self._way(send, number)
-        if stream is None or entry.is_dead:
-            outputs = [entry.payload]
-            self._received(receive, outputs, worker, last)
-            return
-        if self.queues is not None:
-            self._queue_copy(self.queues, stream, send, entry, last, waits_for)
-            return
-        span = self._enqueue(stream, send, "copy", duration, last, waits_for, receive)
-        made = self._allocate_copy(number, receive, span)
-        self._arrives_at(self.recorder.spans[span].end, entry, made, span)
-
-    def _queue_copy(
-        self,
-        queues: TransferQueues,
-        stream: Stream,
-        send: int,
-        entry: _RendezvousEntry,
-        last: int,
-        waits_for: tuple[Stream, ...],
-    ) -> None:
-        """Enqueue a copy whose end depends on what else passes the links on its way."""
-        now, number, receive = self.events.now, self.graph.nodes[send].copy, entry.receive
-        assert receive is not None, "a transfer needs both ends"
-        span = self.recorder.add(
-            Span(send, stream.track, "copy", now, now, now, last, "dependency", self.step, str(receive.iteration))
-        )
-        made: list[Buffer | None] = []
-
-        def begun() -> None:
-            made.append(self._allocate_copy(number, receive, span))
-
-        def ended() -> None:
-            self._arrives_at(self.events.now, entry, made[0], span)
-
-        route = queues.routes.of_copy[number]
-        queues.enqueue(QueuedTransfer(route, {span: tuple(route.loads)}, (stream,), waits_for, "link", ended, begun))
-
-    def _allocate_copy(self, number: int, receive: Activation, span: int) -> Buffer | None:
-        copy = self.graph.copies[number]
-        target = copy.target if copy.target_memory == "device" else self.recorder.host_of(copy.target)
-        start = self.recorder.spans[span].start
-        return self.recorder.allocate(target, self.estimated.copy_bytes[number], receive.node, 0, start, span)
-
-    def _arrives_at(self, end: int, entry: _RendezvousEntry, made: Buffer | None, span: int) -> None:
-        """End the receive of a copy when the host sees that it has ended."""
-        receive = entry.receive
-        assert receive is not None, "a transfer needs both ends"
-
-        def arrived() -> None:
-            self.recorder.release(entry.payload, self.events.now, span)
-            self._received(receive, [made], None, span)
-
-        self.events.at(end + self.poll_ns, arrived)
+        streams = [self.streams.collective(device) for device in devices]
+        self.queues.enqueue_collective(arrived, streams, computes, self.step, ended)
 
     def _received(self, receive: Activation, outputs: list[object], worker: Worker | None, span: int) -> None:
         """End a receive: whoever completes it dispatches all that it made ready."""
@@ -600,28 +452,6 @@ class _TensorFlowSimulation:
             one.ready_at, one.released_by = now, span
             self.pool_of[one.node].schedule(one, worker)
         self._end_step_if_done()
-
-    def _way(self, send: int, number: int) -> tuple[Stream | None, tuple[Stream, ...]]:
-        """Return the stream or link that a copy takes, with the compute streams it waits for."""
-        copy = self.graph.copies[number]
-        devices = self.graph.placed.devices.by_name
-        source, target = devices[copy.source], devices[copy.target]
-        from_gpu = source.type != "CPU" and copy.source_memory == "device"
-        to_gpu = target.type != "CPU" and copy.target_memory == "device"
-        waits = [self._compute_stream(d) for d, is_gpu in ((source, from_gpu), (target, to_gpu)) if is_gpu]
-        if _process_name(source) != _process_name(target):
-            ends = f"{_process_name(source)} → {_process_name(target)}"
-            name = f"network {shorten_task(source.name)} → {shorten_task(target.name)}"
-            return self.streams.of(ends, "link", name), tuple(waits)
-        if not from_gpu and not to_gpu:
-            return None, ()
-        kinds: dict[tuple[bool, bool], tuple[Device, TrackKind, str]] = {
-            (True, False): (source, "d2h", "to host"),
-            (False, True): (target, "h2d", "from host"),
-            (True, True): (source, "d2d", "to GPUs"),
-        }
-        device, kind, title = kinds[from_gpu, to_gpu]
-        return self.streams.of(device.name, kind, f"{device.short} {title}"), tuple(waits)
 
 
 def _pool_times(overheads: Overheads) -> PoolTimes:
@@ -644,11 +474,6 @@ def _to_nanoseconds(seconds: float) -> int:
     return round(1e9 * seconds)
 
 
-def _process_name(device: Device) -> str:
-    spec = device.spec
-    return f"/job:{spec.job}/replica:{spec.replica}/task:{spec.task}"
-
-
-def _split_device_number(name: str) -> tuple[str, int]:
+def _split_task_number(name: str) -> tuple[str, int]:
     head, _, number = name.rpartition(":")
     return head, int(number) if number.isdecimal() else 0

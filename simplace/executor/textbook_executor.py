@@ -16,7 +16,7 @@ from simplace.costs.estimate import EstimatedGraph
 from simplace.executor.collective_runs import Arrival, CollectiveRuns
 from simplace.executor.control_flow import ControlFlow
 from simplace.executor.events import Events
-from simplace.executor.gpu_streams import Stream, Streams, start_on
+from simplace.executor.gpu_streams import Streams
 from simplace.executor.link_routes import find_routes
 from simplace.executor.propagator_state import Activation, Propagator
 from simplace.executor.stalls import require_ended
@@ -80,8 +80,7 @@ class _TextbookSimulation:
         self.intra = {name: self._pool(name, "intra-op", size if size > 1 else 0) for name in self.graph.devices}
         self.links: dict[tuple[str, str], _Queue] = {}
         self.streams = Streams(self.recorder)
-        routes = find_routes(estimated)
-        self.queues = None if routes is None else TransferQueues(routes, self.events, self.recorder)
+        self.queues = TransferQueues(find_routes(estimated), self.events, self.recorder)
         self.collectives = CollectiveRuns(self.graph)
         self.propagator = self._new_propagator()
 
@@ -250,30 +249,14 @@ class _TextbookSimulation:
 
     def run_collective(self, arrived: list[Arrival]) -> None:
         """Run a collective on all its members at once, when each of them is free of the one before."""
-        devices = [self.graph.nodes[one.activation.node].device for one in arrived]
-        streams = [self.streams.of(name, "collective", f"{self._short(name)} collectives") for name in devices]
-        step = len(self.step_ends)
-        if self.queues is not None:
-            self.queues.enqueue_collective(
-                arrived, streams, (), step, lambda spans: self._end_collective(arrived, spans)
-            )
-            return
-        last = arrived[-1]
-        start = start_on(Stream(-1), self.events.now, last.released_by, tuple(streams), "stream")
-        end = start.time + max(self._duration(one.activation.node) for one in arrived)
-        for one, stream in zip(arrived, streams, strict=True):
-            why: Why = start.why if one is last else "member" if start.time > one.time else "dependency"
-            stream.free_at = end
-            stream.last_span = self.recorder.add(
-                Span(one.activation.node, stream.track, "collective", start.time, end, one.time, start.cause, why,
-                     step, str(one.activation.iteration))
-            )  # fmt: skip
-        spans = [stream.last_span for stream in streams]
-        self.events.at(end, lambda: self._end_collective(arrived, spans))
+        by_name = self.graph.placed.devices.by_name
+        streams = [self.streams.collective(by_name[self.graph.nodes[one.activation.node].device]) for one in arrived]
 
-    def _end_collective(self, arrived: list[Arrival], spans: list[int]) -> None:
-        for one, span in zip(arrived, spans, strict=True):
-            self._done(one.activation, one.outputs, one.activation.payloads.values(), span)
+        def ended(spans: list[int]) -> None:
+            for one, span in zip(arrived, spans, strict=True):
+                self._done(one.activation, one.outputs, one.activation.payloads.values(), span)
+
+        self.queues.enqueue_collective(arrived, streams, (), len(self.step_ends), ended)
 
     # copies
 
@@ -325,11 +308,8 @@ class _TextbookSimulation:
             link.give_back(track, span)
             self._done(receive, [made], [payload], span)
 
-        if self.queues is None:
-            self.events.at(now + duration, end)
-        else:
-            route = self.queues.routes.of_copy[number]
-            self.queues.sharing.carry(route, {span: tuple(route.loads)}, end)
+        route = self.queues.routes.of_copy[number]
+        self.queues.sharing.carry(route, {span: tuple(route.loads)}, end)
 
     def _link(self, source: str, target: str) -> _Queue:
         if (source, target) not in self.links:

@@ -1,9 +1,9 @@
-"""The streams and links of copies and collectives that share links: how long each takes is known when it has ended.
+"""Run copies and collectives on their streams and links: how long each takes is known when it has ended.
 
-As in `gpu_streams`, each serves one at a time, in the order of asking, and waits for what the compute streams of its
-GPUs had enqueued when it was asked for. Those know their times at once; a copy begins when the one before it has ended,
-and ends when all its bytes have passed. A collective is in the queues of all its members, and begins when it is the
-first in each.
+Each stream or link serves one at a time, in the order of asking, and waits for what the compute streams of its GPUs had
+enqueued when it was asked for (`gpu_streams`). A copy begins when the one before it has ended, and ends when all its
+bytes have passed, which takes longer where others pass the same links. A collective is in the queues of all its
+members, and begins when it is the first in each.
 """
 
 from __future__ import annotations
@@ -46,8 +46,8 @@ class TransferQueues:
         self.routes = routes
         self.sharing = LinkSharing(routes.links, events, recorder)
         recorder.links = routes.links
-        self._events = events
-        self._recorder = recorder
+        self.events = events
+        self.recorder = recorder
         self._queues: dict[int, deque[QueuedTransfer]] = {}  # by track; the first one runs
 
     def enqueue(self, transfer: QueuedTransfer) -> None:
@@ -66,9 +66,9 @@ class TransferQueues:
         ended: Callable[[list[int]], None],
     ) -> None:
         """Add the collective of members that have come, with a span on the stream of each; `ended` is given these."""
-        now, cause = self._events.now, arrived[-1].released_by
+        now, cause = self.events.now, arrived[-1].released_by
         spans = [
-            self._recorder.add(Span(one.activation.node, stream.track, "collective", now, now, one.time, cause,
+            self.recorder.add(Span(one.activation.node, stream.track, "collective", now, now, one.time, cause,
                                     "dependency", step, str(one.activation.iteration)))
             for one, stream in zip(arrived, streams, strict=True)
         ]  # fmt: skip
@@ -87,15 +87,15 @@ class TransferQueues:
                 self._plan_start(transfer)
 
     def _plan_start(self, transfer: QueuedTransfer) -> None:
-        recorder, (own, *others) = self._recorder, transfer.streams
+        recorder, (own, *others) = self.recorder, transfer.streams
         last = [*transfer.ways][-1]
         asked = recorder.spans[last]
         start = start_on(own, asked.start, asked.cause, (*others, *transfer.waits_for), transfer.why_own)
         for span in transfer.ways:
             is_late: Why = "member" if start.time > recorder.spans[span].ready else "dependency"
             recorder.starts_at(span, start.time, start.cause, start.why if span == last else is_late)
-        if start.time > self._events.now:
-            self._events.at(start.time, lambda: self._begin(transfer))
+        if start.time > self.events.now:
+            self.events.at(start.time, lambda: self._begin(transfer))
         else:
             self._begin(transfer)
 
@@ -105,7 +105,7 @@ class TransferQueues:
 
     def _end(self, transfer: QueuedTransfer) -> None:
         for stream, span in zip(transfer.streams, transfer.ways, strict=True):
-            stream.free_at, stream.last_span = self._events.now, span
+            stream.free_at, stream.last_span = self.events.now, span
         queues = self._list_queues(transfer)
         for queue in queues:
             queue.popleft()

@@ -21,7 +21,7 @@ def find_device_links(machine: Machine, devices: DeviceSet) -> tuple[DeviceLink,
     cards: dict[str, dict[str, int]] = {}
     for device in devices:
         if device.type == "GPU" and device.card >= 0:
-            cards.setdefault(device.name.partition("/device:")[0], {})[device.name] = device.card
+            cards.setdefault(device.task, {})[device.name] = device.card
     described = (link for shared in machine.shared_links for link in _list_links(machine, shared, cards))
     return (*described, *_list_split_cards(machine, cards))
 

@@ -33,7 +33,7 @@ class IncompleteGroup:
 
 def find_incomplete_groups(placement: Placement) -> Iterator[IncompleteGroup]:
     """Yield the collectives of which members are missing, in the order of their first nodes."""
-    if len({device.name.partition("/device:")[0] for device in placement.devices}) > 1:
+    if len({device.task for device in placement.devices}) > 1:
         return  # the others may run in other tasks
     graph = placement.graph
     found: dict[tuple[object, ...], list[int]] = {}

@@ -5,8 +5,10 @@ from __future__ import annotations
 import pytest
 
 from simplace.analysis.schedule import Schedule
+from simplace.devices.device_link import DeviceLink
 from simplace.executor.trace import Span
 from tests.executor.worlds import MS, Costs, run, ticks
+from tests.lowering.worlds import DEVICES
 
 REDUCE = """
     x = Placeholder() @g0 {dtype=float}
@@ -115,3 +117,34 @@ def test_a_collective_in_a_loop_runs_in_each_iteration_of_each_member() -> None:
         found = collectives(run(text, trips={"loop": 3}, executor=executor))
         assert len(found) == 6
         assert all(found[i].start == found[i + 1].start for i in (0, 2, 4))
+
+
+ONE_LOOP = """
+    x{k} = Placeholder() @g{k} {{dtype=float}}
+    n{k} = Placeholder() @c {{dtype=int32}}
+    i{k} = Enter(n{k}) @c {{T=int32, frame_name=b"loop{k}", parallel_iterations=10}}
+    u{k} = Enter(x{k}) @g{k} {{frame_name=b"loop{k}", parallel_iterations=10}}
+    iM{k} = Merge(i{k}, iN{k}) @c {{T=int32, N=2}}
+    uM{k} = Merge(u{k}, uN{k}) @g{k} {{N=2}}
+    less{k} = Less(iM{k}, iM{k}) @c {{T=int32}}
+    go{k} = LoopCond(less{k}) @c
+    iS{k} = Switch(iM{k}, go{k}) @c {{T=int32}}
+    uS{k} = Switch(uM{k}, go{k}) @g{k}
+    a{k} = NcclAllReduce(uS{k}:1) @g{k} {{num_devices=2, reduction=b"sum", shared_name=b"c"}}
+    iN{k} = NextIteration(iS{k}:1) @c {{T=int32}}
+    uN{k} = NextIteration(a{k}) @g{k}
+    uX{k} = Exit(uS{k}) @g{k}
+"""
+
+
+@pytest.mark.parametrize("executor", ["tensorflow", "textbook"])
+@pytest.mark.parametrize("links", [(), ("switch",)])
+def test_a_member_whose_partner_never_comes_goes_on_alone(executor: str, links: tuple[str, ...]) -> None:
+    """Each GPU has a loop, one of two rounds, one of four: TensorFlow would wait forever in the third."""
+    text = "".join(ONE_LOOP.format(k=k) for k in (0, 1))
+    gpus = tuple(f"/job:localhost/replica:0/task:0/device:GPU:{k}" for k in (0, 1))
+    devices = DEVICES.joined_by([DeviceLink(name, 0, gpus) for name in links])
+    found = collectives(run(text, devices=devices, trips={"loop0": 2, "loop1": 4}, executor=executor))
+    assert len(found) == 6
+    assert [found[i].start == found[i + 1].start for i in (0, 2)] == [True, True]
+    assert found[4].end <= found[5].start

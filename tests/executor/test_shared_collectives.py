@@ -82,6 +82,57 @@ def test_a_switch_that_is_slower_than_a_ring_slows_it_down() -> None:
     assert sum("alone (µs)" in slice.get("args", {}) for slice in chrome_trace(done)["traceEvents"]) == 4
 
 
+def broadcast(gpus: tuple[int, ...], root: int) -> str:
+    """Return the lines of a broadcast of 1,000 floats to GPUs: 4 ms."""
+    keys = f"group_size={len(gpus)}, group_key=1, instance_key=1, T=float, shape=dims(1000)"
+    lines = [
+        f"x = Placeholder() @g{i} {{dtype=float, shape=dims(1000)}}\nb{i} = CollectiveBcastSend(x) @g{i} {{{keys}}}\n"
+        if i == root else f"b{i} = CollectiveBcastRecv() @g{i} {{{keys}}}\n"
+        for i in gpus
+    ]  # fmt: skip
+    return "".join(lines)
+
+
+@pytest.mark.parametrize(
+    ("way", "gpus", "root", "switches", "took"),
+    [
+        ("host", (0, 1), 0, [(0, 1)], 5),  # one sends, the other one receives
+        ("host", (0, 1, 2, 3), 0, [(0, 1, 2, 3)], 13),  # three hops, each out and in
+        ("host", (0, 1, 2, 3), 1, [(0, 1)], 9),  # 1 to 0, and on to 2: two leave, one comes in
+        ("host", (0, 1, 2, 3), 2, [(0, 1)], 9),  # two come in, one leaves
+        ("pcie", (0, 1, 2, 3), 1, [(0, 1), (2, 3)], 5),  # once out of the one, and into the other
+    ],
+)
+def test_a_broadcast_goes_from_its_root_to_the_last(
+    way: PeerWay, gpus: tuple[int, ...], root: int, switches: list[tuple[int, ...]], took: float
+) -> None:
+    done = run(broadcast(gpus, root), *(switch(f"switch {i}", *behind) for i, behind in enumerate(switches)), way=way)
+    assert lengths(done) == [took] * len(gpus)
+
+
+def test_a_broadcast_leaves_the_root_and_enters_the_others() -> None:
+    """The ways of each member, 2 i out of switch i and 2 i + 1 into it; behind two switches below a port."""
+    links = (switch("port", 0, 1, 2, 3), switch("left", 0, 1), switch("right", 2, 3))
+    done = run(broadcast((0, 1, 2, 3), 1), *links)
+    assert {done.estimated.graph.nodes[done.trace.spans[span].node].name: shared.ways
+            for span, shared in done.trace.shared.items()} == {
+        "b0": (2,), "b1": (2,), "b2": (5,), "b3": (5,),
+    }  # fmt: skip
+
+
+@pytest.mark.parametrize(
+    ("way", "behind", "took"), [("host", (0, 1, 2, 3), 13), ("pcie", (0, 1), 5), ("nvlink", (0, 1, 2, 3), 4)]
+)
+def test_in_an_all_to_all_each_sends_to_each_other_one(way: PeerWay, behind: tuple[int, ...], took: float) -> None:
+    """Of 4 KB each keeps a quarter. Of what two behind a switch send, 2 KB stay there, and 4 KB leave."""
+    text = "n = Placeholder() @c {dtype=int32}\n" + "".join(
+        f"x{i} = Placeholder() @g{i} {{dtype=float, shape=dims(1000)}}\n"
+        f"a{i} = CollectiveAllToAllV2(x{i}, n, n, n) @g{i} {{T=float}}\n"
+        for i in range(4)
+    )
+    assert lengths(run(text, switch("switch", *behind), way=way)) == [took] * 4
+
+
 @pytest.mark.parametrize("executor", EXECUTORS)
 def test_a_collective_and_a_copy_share_a_link(executor: str) -> None:
     """Both come in by the switch: the ring of two twice, the copy once; each has a third of it for 4 KB of 1 MB/s."""
@@ -160,6 +211,26 @@ def test_a_ring_of_two_tasks_leaves_each_by_one_gpu(
         text = text.replace(f"@g{i}", f"@{name}")
     done = schedule_placement(place_program(session_program(text), devices, TABLE), costs=Remote(peer_way=way))
     assert lengths(done) == [took] * 4
+
+
+def test_a_ring_of_cpus_passes_the_network_cards_of_its_tasks() -> None:
+    """Two tasks behind one card that is half as fast as the network."""
+    names = [f"/job:worker/replica:0/task:{i}/device:CPU:0" for i in range(2)]
+    tasks = tuple(name.partition("/device:")[0] for name in names)
+    devices = DeviceSet(make_device(name, is_local="task:0" in name) for name in names)
+    text = "n = Placeholder() {dtype=int32}\n" + "".join(
+        f"x{i} = Placeholder() @{name} {{dtype=float, shape=dims(1000)}}\n"
+        f'r{i} = CollectiveReduceV2(x{i}, n, n, n) @{name} {{T=float, merge_op=b"Add", final_op=b"Id"}}\n'
+        for i, name in enumerate(names)
+    )
+
+    def simulate(*links: DeviceLink) -> Schedule:
+        placement = place_program(session_program(text), devices.joined_by(links), TABLE)
+        return schedule_placement(placement, costs=Remote())
+
+    assert lengths(simulate()) == [5.0] * 2
+    assert lengths(simulate(DeviceLink("card", 500_000, tasks=tasks[:1]))) == [9.0] * 2
+    assert lengths(simulate(DeviceLink("card", 0, tasks=tasks))) == [5.0] * 2  # which hands on within itself
 
 
 class Remote(Wires):
