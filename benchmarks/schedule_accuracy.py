@@ -1,4 +1,4 @@
-"""Compare simulated with real steps of fifty programs, on this computer's CPU.
+"""Compare simulated with real steps of sixty programs, on this computer's CPU.
 
 Run: python benchmarks/schedule_accuracy.py [--steps N] [--processes N] [PROGRAM ...]. Each step that TensorFlow traces
 is simulated with the node times of that step; the executor's fixed times are measured beside, on graphs of their own.
