@@ -39,7 +39,7 @@ def list_start_memory(schedule: Schedule, *, grows: bool) -> list[StartMemory]:
         is_logical = bool(device.memory or device.name in options.limits)
         found.append(
             StartMemory(
-                device.name.partition("/device:")[0].replace("/replica:0", ""),
+                device.task.replace("/replica:0", ""),
                 device.name,
                 0 if grows and not device.memory else limits[device.name],
                 limits[device.name],

@@ -171,16 +171,17 @@ def _count_passing(
     if link.tasks and not call.is_remote:
         return 0.0, 0.0
     groups = dict.fromkeys(_list_joined(link, devices, name, ring, behind, way) for name in behind)
-    leaves = comes_in = 0.0
+    leaves, comes_in, is_chain = 0.0, 0.0, call.op == "broadcast"
     for group in groups:
         others, own = call.participants - len(group), len([name for name in group if name in behind])
-        if call.op == "alltoall":
-            leaves, comes_in = (sum_ + own * others / (call.participants - 1) for sum_ in (leaves, comes_in))
-        elif others:
-            is_last = call.op == "broadcast" and ring[-1] in group and call.participants == len(ring)
-            is_first = call.op == "broadcast" and ring[0] in group
-            each = own / len(group)  # each takes its turn to hand on
-            leaves, comes_in = leaves + each * (not is_last), comes_in + each * (not is_first)
+        if not others:
+            continue
+        # In an all-to-all each has something for each other one; in a ring each takes its turn to hand on.
+        load = own * others / (call.participants - 1) if call.op == "alltoall" else own / len(group)
+        if not (is_chain and ring[-1] in group and call.participants == len(ring)):
+            leaves += load
+        if not (is_chain and ring[0] in group):
+            comes_in += load
     return leaves, comes_in
 
 
