@@ -204,7 +204,8 @@ def compare_step(measured: Measured, gpu: str, cores: int, grappler: bool) -> Co
     result = place(f"{find_file(measured.program)}:step", chosen)
     simulated = result.schedule(gpu=gpu, cores=cores, grappler=grappler)
     memory = result.memory(gpu=gpu, cores=cores, grappler=grappler)
-    kernels = sum(span.kind == "kernel" for span in simulated.trace.spans)
+    spans = [span for span in simulated.trace.spans if span.kind == "kernel"]
+    kernels = sum(simulated.estimated.kernels[span.node].launches for span in spans)
     needed = next(memory.needed(use) for use in memory.uses if use.device == _GPU)
     found = Compared(measured, simulated.makespan_s, kernels, needed)
     print(f"{measured.program}.{measured.batch}: {found.ratio:.2f}, memory {found.memory_ratio:.2f}", file=sys.stderr)

@@ -33,7 +33,7 @@ class BatchMemory:
 
     `batch` is 0 where nothing the program is given has a first dimension. `clash` is a node that reads a variable whose
     first dimension is the batch, too, -1 for none: with one, nothing can be said of other batches. `shares` are what
-    grows of the memory that calls compiled by XLA hold while they run, by node.
+    grows of the memory that calls compiled by XLA, and workspaces of cuDNN, take while they run, by node.
     """
 
     schedule: Schedule
@@ -112,7 +112,9 @@ def _find_growing(schedule: Schedule, batch: int, fixed: set[int], parts: int) -
 
 
 def _find_shares(schedule: Schedule, batch: int, fixed: set[int]) -> Iterator[tuple[int, float]]:
-    for node, held in schedule.estimated.held.items():
+    estimated = schedule.estimated
+    taken: Mapping[int, tuple[cost_model.Tensor | HeldTensor, ...]] = {**estimated.held, **estimated.workspaces}
+    for node, held in taken.items():
         if whole := sum(tensor.size for tensor in held):
             yield node, sum(tensor.size for tensor in held if _grows(tensor, batch, fixed)) / whole
 

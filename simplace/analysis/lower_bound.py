@@ -37,8 +37,9 @@ def compute_lower_bound(estimated: EstimatedGraph, flow: ControlFlow, shards: in
         is_gpu = cost.device_s > 0
         host = round(1e9 * (cost.device_s if is_gpu and not has_streams else cost.host_s))
         splits = not (is_gpu and has_streams)
-        launched[node] = start + host // (max(1, min(cost.shards, shards)) if splits else 1)
-        done = launched[node] + (round(1e9 * cost.device_s) if has_streams else 0)
+        begins = start + host // (max(1, min(cost.shards, shards)) if splits else 1)
+        launched[node] = begins + round(1e9 * cost.later_s) * has_streams
+        done = max(launched[node], begins + round(1e9 * cost.device_s) * has_streams)
         is_send = graph.nodes[node].role == "send"
         finished[node] = max([done, *(finished[one] for one in before if is_send)])
     return max(finished, default=0)

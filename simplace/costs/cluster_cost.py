@@ -48,12 +48,14 @@ def estimate_cluster(kernels: Sequence[FusedKernel], model: CostModel, *, is_com
     error = waits * model.assume_error("executor") + sum(seconds * cost.off for seconds, cost in parts)
     longest = max(parts, key=lambda part: part[0])[1]
     known: Source = "calibrated" if longest.source == "calibrated" else "modelled"
+    later = max(0.0, ended[0] - first) if run.is_on_gpu else 0.0
     return KernelCost(
         first if run.is_on_gpu else busy, whole, longest.shards,
         source="guessed" if guessed > (busy + waits) / 2 else known, error=error / (busy + waits),
         bound="latency" if waits > busy else longest.bound,
         share=sum(seconds * cost.share for seconds, cost in parts) / (busy + waits),
-        launches=run.launches, waits_s=waits, least_part_s=sum(times * cost.least_part_s for times, cost in run.parts),
+        launches=run.launches, later_s=later, waits_s=waits,
+        least_part_s=sum(times * cost.least_part_s for times, cost in run.parts),
     )  # fmt: skip
 
 

@@ -248,7 +248,7 @@ class _BodyInlining:
         if shape is None and is_while(op):
             return inputs[slot]
         if shape is None:
-            inferred = infer_shape(op, attrs, inputs) if slot == 0 else None
+            inferred = infer_shape(op, attrs, inputs, slot)
             return max(inputs, key=prod, default=()) if inferred is None else inferred
         return tuple(dim if dim >= 0 else self._cluster.batch if place == 0 else 1 for place, dim in enumerate(shape))
 

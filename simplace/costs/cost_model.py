@@ -75,7 +75,8 @@ class KernelCost(NamedTuple):
     these runs, where each is known: the first iteration of a loop finds cold caches.
     `source` says where the times come from, `error` by how much they are off in the mean (None: see `off`). `bound`
     is what a GPU's kernel spends most of its time on, `share` how much of the data sheet's peak of that it reaches.
-    Of what XLA compiles, `launches` counts the kernels, and `waits_s` is how long of `device_s` none of them runs.
+    Of what launches many kernels, as what XLA compiles does, `launches` counts them, `later_s` is how long the thread
+    goes on launching when the device has begun, and `waits_s` how long of `device_s` none of them runs.
     `least_part_s` is what each thread's part of a CPU kernel takes at least, however many threads share it: all of them
     draw on one memory.
     """
@@ -91,6 +92,7 @@ class KernelCost(NamedTuple):
     bound: Bound | None = None
     share: float = 0.0
     launches: int = 1
+    later_s: float = 0.0
     waits_s: float = 0.0
     least_part_s: float = 0.0
 

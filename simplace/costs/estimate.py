@@ -13,6 +13,7 @@ from simplace.costs.cluster_ops import list_cluster_ops
 from simplace.costs.cost_model import CollectiveCall, CostModel, KernelCost, OpCall, Tensor
 from simplace.costs.op_work import make_tensor
 from simplace.costs.outcomes import Loop
+from simplace.costs.recurrent_memory import list_workspace
 from simplace.costs.shape_rules import infer_shape
 from simplace.costs.xla_fusion import FusedKernel, fuse_ops, keep_ops
 from simplace.devices.device_set import DeviceSet
@@ -54,7 +55,8 @@ class EstimatedGraph:
     `kernels` are by node, `outputs` the output tensors of each node, `copy_seconds` and `copied` by copy, None in the
     latter for order alone. `held` are by node what a call that stays in the graph holds at its peak besides its inputs
     and outputs, `given` those of a program that is compiled whole, whose graph has no edges for them, `loops` those
-    inside of such calls. `collective_calls` are by the numbers of collectives, of those that ops make up.
+    inside of such calls, `workspaces` what cuDNN takes for a node, where it is known. `collective_calls` are by the
+    numbers of collectives, of those that ops make up.
     """
 
     graph: PartitionedGraph
@@ -67,6 +69,7 @@ class EstimatedGraph:
     held: Mapping[int, tuple[HeldTensor, ...]]
     given: Mapping[int, tuple[Tensor, ...]]
     loops: tuple[Loop, ...]
+    workspaces: Mapping[int, tuple[Tensor, ...]]
     collective_calls: Mapping[int, CollectiveCall]
 
     def output(self, node: int, slot: int) -> Tensor | None:
@@ -143,6 +146,7 @@ class _Estimator:
         self.tensors: dict[tuple[int, int], Tensor] = {}
         self.assumed: dict[str, list[str]] = {}
         self.held: dict[int, tuple[HeldTensor, ...]] = {}
+        self.workspaces: dict[int, tuple[Tensor, ...]] = {}
         self.given: dict[int, tuple[Tensor, ...]] = {}
         self.collective_calls: dict[int, CollectiveCall] = {}
 
@@ -157,7 +161,7 @@ class _Estimator:
         )
         return EstimatedGraph(
             self.graph, self.model, kernels, outputs, seconds, copied, assumptions, self.held, self.given,
-            tuple(self.loops), self.collective_calls,
+            tuple(self.loops), self.workspaces, self.collective_calls,
         )  # fmt: skip
 
     def _outputs(self, node: int) -> tuple[Tensor, ...]:
@@ -204,7 +208,7 @@ class _Estimator:
             sources = [(graph.edge_src[e], graph.edge_src_slot[e]) for e in graph.data_in_edges(node)]
             yield from sources
             inputs = [self.shapes[source] for source in sources]
-            inferred = infer_shape(graph.ops[node], graph.attrs[node], inputs) if slot == 0 else None
+            inferred = infer_shape(graph.ops[node], graph.attrs[node], inputs, slot)
             if has_bytes and inferred is None:
                 self.assumed.setdefault("rank", []).append(name)
             return max(inputs, key=prod, default=()) if inferred is None else inferred
@@ -227,6 +231,8 @@ class _Estimator:
         if computes_on_host(self.graph.rewritten.memory.of(node.origin)):
             device = "CPU"
         call = OpCall(node.name, node.op, device, placed.attrs[node.origin], inputs, outputs[i])
+        if device == "GPU" and (workspace := list_workspace(call)):
+            self.workspaces[i] = workspace
         cost = self.model.kernel(call)
         if not cost.is_guess:
             return cost

@@ -10,7 +10,7 @@ cuDNN's standard algorithm; its persistent ones, which keep weights in registers
   for up to 32 columns waits for memory at each element of the sum, which nothing splits: its time grows with the length
   of the sum and hardly with anything else. So a batch of 32 takes up to three times as long as one of 64.
 - Each step takes a fixed time for launches and for the gates' functions. cuDNN 9 on an H200 takes 2.5 to 2.8 us for
-  these, and no longer waits for launches (`step_s_modern`).
+  the latter (`step_s_modern`); how long the host takes to launch two kernels a step is another matter.
 - The gradient of the weights is added to what was there, which takes some passes over the weights more, and smaller
   kernels run before and after its product (`weights_helper_s`).
 """
@@ -29,6 +29,9 @@ _STREAMED, _FEW, _NARROW = (
     32,
 )  # columns that weights are read once for, that are streamed at most, of a narrow tile
 _NEVER = 1e9  # seconds: of an algorithm that does not do a shape
+# What cuDNN 9.14 launches on an H200: each step a product and the gates' functions, and for all steps of a layer
+# products of its input and weights, and copies.
+_KERNELS_A_STEP, _KERNELS_FORWARD, _KERNELS_BACK = 2, 8, 18
 
 
 @dataclass(frozen=True, slots=True)
@@ -84,6 +87,16 @@ def _stream_weights(plan: ProductPlan, layer: Recurrence, weights: Numbers) -> N
     """Return the seconds of reading the weights for some columns at a time; very many for large batches."""
     passes = -(-layer.batch // _STREAMED)
     return passes * plan.width * weights / (plan.bandwidth * plan.c["stream"]) + _NEVER * (layer.batch > _FEW)
+
+
+def count_launches(layers: RecurrentLayers) -> int:
+    """Return how many kernels cuDNN launches for layers.
+
+    >>> count_launches(RecurrentLayers(4, 512, 64, 100, (128,), 1, is_gradient=True))
+    218
+    """
+    each = _KERNELS_A_STEP * layers.steps + (_KERNELS_BACK if layers.is_gradient else _KERNELS_FORWARD)
+    return each * layers.directions * len(layers.widths)
 
 
 def time_layers(products: ProductPlan, steps: ProductPlan, layers: RecurrentLayers) -> KernelTime:

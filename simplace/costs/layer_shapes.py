@@ -2,17 +2,19 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from math import prod
+from typing import Any
 
 from simplace.costs.cost_model import OpCall
 from simplace.costs.gpu_convolutions import Convolution, Pass
 from simplace.costs.gpu_recurrences import RecurrentLayers
 
+Dims = tuple[int, ...]
 _PASSES: Mapping[str, Pass] = {
     "Conv2D": "forward", "_FusedConv2D": "forward", "Conv2DBackpropInput": "input", "Conv2DBackpropFilter": "filter",
 }  # fmt: skip
-_RECURRENT = frozenset("CudnnRNN CudnnRNNV2 CudnnRNNV3 CudnnRNNBackprop CudnnRNNBackpropV2 CudnnRNNBackpropV3".split())
+RECURRENT = frozenset("CudnnRNN CudnnRNNV2 CudnnRNNV3 CudnnRNNBackprop CudnnRNNBackpropV2 CudnnRNNBackpropV3".split())
 _GATES: Mapping[bytes, int] = {b"lstm": 4, b"gru": 3, b"rnn_relu": 1, b"rnn_tanh": 1}
 
 
@@ -47,24 +49,31 @@ def find_convolution(call: OpCall) -> tuple[Convolution, Pass] | None:
     return Convolution(*map(float, sizes)), kind
 
 
-def find_recurrent_layers(call: OpCall) -> RecurrentLayers | None:
-    """Return the layers of cuDNN's recurrent ops; None for other ops, and where shapes do not fit.
+def find_layers_of_call(call: OpCall) -> RecurrentLayers | None:
+    """Return the recurrent layers of a call, as `find_recurrent_layers`."""
+    if call.op not in RECURRENT:
+        return None
+    return find_recurrent_layers(call.op, call.attrs, [tensor.shape for tensor in call.inputs])
+
+
+def find_recurrent_layers(op: str, attrs: Mapping[str, Any], inputs: Sequence[Dims]) -> RecurrentLayers | None:
+    """Return the layers of cuDNN's recurrent ops; None for other ops, and where the shapes of the inputs do not fit.
 
     The first two dimensions of states, layers and batch, change places with those of inputs, steps and batch
     (`ExtractForwardInput` of tensorflow/core/kernels/cudnn_rnn_ops.cc): Keras has the batch first.
     """
-    gates = _GATES.get(call.attrs.get("rnn_mode", b"lstm"))
-    if call.op not in _RECURRENT or gates is None or len(call.inputs) < 4:
+    gates = _GATES.get(attrs.get("rnn_mode", b"lstm"))
+    if op not in RECURRENT or gates is None or len(inputs) < 4:
         return None
-    x, state = call.inputs[0].shape, call.inputs[1].shape
-    directions = 2 if call.attrs.get("direction") == b"bidirectional" else 1
+    x, state = inputs[0], inputs[1]
+    directions = 2 if attrs.get("direction") == b"bidirectional" else 1
     if len(x) != 3 or len(state) != 3 or min(*x, *state) < 1:
         return None
-    is_time_major = call.attrs.get("time_major", True)
+    is_time_major = attrs.get("time_major", True)
     steps, batch = x[:2] if is_time_major else (x[1], x[0])
     layers = state[0] if is_time_major else state[1]
     if layers % directions:
         return None
     later = (directions * state[2],) * (layers // directions - 1)
-    is_gradient = "Backprop" in call.op
+    is_gradient = "Backprop" in op
     return RecurrentLayers(gates, state[2], batch, steps, (x[2], *later), directions, is_gradient)

@@ -5,19 +5,29 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
-Dims = tuple[int, ...]
+from simplace.costs.layer_shapes import RECURRENT, Dims
+from simplace.costs.recurrent_memory import find_reserve_shape
 
 
-def infer_shape(op: str, attrs: Mapping[str, Any], inputs: Sequence[Dims]) -> Dims | None:
-    """Return the shape of output 0, None where there is no rule or the inputs do not fit it.
+def infer_shape(op: str, attrs: Mapping[str, Any], inputs: Sequence[Dims], slot: int = 0) -> Dims | None:
+    """Return the shape of an output, None where there is no rule or the inputs do not fit it.
 
     >>> infer_shape("MatMul", {"transpose_a": True}, [(5, 3), (5, 7)]), infer_shape("Tile", {}, [(2,), (1,)])
     ((3, 7), None)
     >>> infer_shape("Conv2D", {"strides": (1, 2, 2, 1), "padding": b"SAME"}, [(8, 9, 9, 3), (3, 3, 3, 16)])
     (8, 5, 5, 16)
     """
+    if slot:
+        return _infer_reserved(op, attrs, inputs, slot)
     rule = _RULES.get(op)
     return rule(attrs, inputs) if rule is not None else None
+
+
+def _infer_reserved(op: str, attrs: Mapping[str, Any], inputs: Sequence[Dims], slot: int) -> Dims | None:
+    """Return the shape of what cuDNN's recurrent layers keep for their gradient: on the host it is a scalar."""
+    if op not in RECURRENT or "Backprop" in op or slot < _RESERVED:
+        return None
+    return find_reserve_shape(op, attrs, inputs) if slot == _RESERVED else ()
 
 
 def _infer_matmul(attrs: Mapping[str, Any], inputs: Sequence[Dims]) -> Dims | None:
@@ -41,6 +51,7 @@ def _infer_conv2d(attrs: Mapping[str, Any], inputs: Sequence[Dims]) -> Dims | No
     return image[0], height, width, filters[3]
 
 
+_RESERVED = 3  # the output `reserve_space`; `host_reserved` is the next
 _RULES: Mapping[str, Callable[[Mapping[str, Any], Sequence[Dims]], Dims | None]] = {
     **dict.fromkeys("MatMul BatchMatMul BatchMatMulV2 BatchMatMulV3".split(), _infer_matmul),
     "Conv2D": _infer_conv2d,

@@ -93,6 +93,7 @@ class _TensorFlowSimulation:
         self.host_ns = [[_to_nanoseconds(one) for one in cost.runs_s or (cost.host_s,)] for cost in estimated.kernels]
         self.least_part_ns = [_to_nanoseconds(cost.least_part_s) for cost in estimated.kernels]
         self.device_ns = [_to_nanoseconds(cost.device_s) for cost in estimated.kernels]
+        self.later_ns = [_to_nanoseconds(cost.later_s) for cost in estimated.kernels]
         self.after_ns = [_to_nanoseconds(overheads.after(cost.host_s)) for cost in estimated.kernels]
         can_be = [can_be_expensive(n.op, d.type) for n, d in zip(self.graph.nodes, self.device, strict=True)]
         cycles = [
@@ -275,7 +276,9 @@ class _TensorFlowSimulation:
 
         def part_done() -> None:
             left[0] -= 1
-            if left[0] == 0:
+            if left[0] == 0 and self.later_ns[node] and runs:
+                self._launch_more(worker, activation, outputs, span)
+            elif left[0] == 0:
                 self._finish(worker, activation, outputs, span)
                 self.work_on(worker)
 
@@ -284,6 +287,22 @@ class _TensorFlowSimulation:
         for track in intra_op_workers:
             self._run_shard(track, activation, share, span, part_done)
         return True
+
+    def _launch_more(self, worker: Worker, activation: Activation, outputs: list[object], first: int) -> None:
+        """Start the first of a node's kernels, and launch the others while it runs."""
+        now = self.events.now
+        self.recorder.ends_at(first, now)
+        self._enqueue_kernel(activation, first)
+        span = self.recorder.add(
+            Span(activation.node, worker.track, "launch", now, now, now, first, "dependency", self.step,
+                 str(activation.iteration))
+        )  # fmt: skip
+
+        def done() -> None:
+            self._finish(worker, activation, outputs, span)
+            self.work_on(worker)
+
+        self.process_of[activation.node].cores.run(self.later_ns[activation.node], done)
 
     def _bookkeeping(self, node: int) -> tuple[int, int]:
         """Return what the executor does for a node, and its wait for data and code, which no other thread prolongs."""
@@ -354,7 +373,7 @@ class _TensorFlowSimulation:
             return
         if self.graph.nodes[node].role == "send":
             self.rendezvous.send(activation, worker, span)
-        elif self.device_ns[node] and not activation.is_dead:
+        elif self.device_ns[node] and not self.later_ns[node] and not activation.is_dead:
             self._enqueue_kernel(activation, span)
         self._node_done(activation, outputs, worker, span)
 

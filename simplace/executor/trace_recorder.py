@@ -97,11 +97,11 @@ class TraceRecorder:
         return [*made, *reversed(early or self._take_scratch(node, inputs, time, span))]
 
     def _take_scratch(self, node: int, inputs: Mapping[int, object], time: int, span: int) -> list[Buffer | None]:
-        """Allocate what a kernel on a CPU, or what XLA compiled, takes besides; an output that nobody takes ends so."""
-        part = self._graph.nodes[node]
-        parts = (self._estimated.held.get(node, ()), self._estimated.given.get(node, ()))
-        if compiled := [size for size in (sum(tensor.size for tensor in each) for each in parts) if size]:
-            return [self.allocate(part.device, size, node, SCRATCH, time, span) for size in compiled]
+        """Allocate what a kernel takes besides, as far as it is known; an output that nobody takes ends so."""
+        part, estimated = self._graph.nodes[node], self._estimated
+        parts = (each.get(node, ()) for each in (estimated.held, estimated.given, estimated.workspaces))
+        if known := [size for size in (sum(tensor.size for tensor in each) for each in parts) if size]:
+            return [self.allocate(part.device, size, node, SCRATCH, time, span) for size in known]
         if part.device not in self._cpus:
             return []
         given = self._inputs(node)

@@ -24,7 +24,7 @@ def find_bound(placed: Placed, schedule: Schedule) -> int:
     costs = _list_costs(placed, schedule)
     threads = max(1, schedule.threads.cores)
     quickest = [min((_quickest(cost, threads) for cost in each), default=0.0) for each in costs]
-    host = sum(min((cost.host_s for cost in each), default=0.0) for each in costs) / threads
+    host = sum(min((cost.host_s + cost.later_s for cost in each), default=0.0) for each in costs) / threads
     lanes = threads + sum(device.type == "GPU" for device in placed.placement.devices)
     shared = sum(min((cost.host_s / threads + cost.device_s for cost in each), default=0.0) for each in costs) / lanes
     return round(1e9 * max(_time_critical_path(schedule, quickest), host, shared))

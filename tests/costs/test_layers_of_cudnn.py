@@ -13,7 +13,7 @@ from simplace.costs.gpu_convolutions import Convolution, time_convolution
 from simplace.costs.gpu_kernels import GpuFigures, ProductPlan, plan_products, read_figures
 from simplace.costs.gpu_recurrences import Recurrence, RecurrentLayers, time_layers, time_recurrence
 from simplace.costs.gpu_sheets import SHEETS
-from simplace.costs.layer_shapes import find_convolution, find_recurrent_layers
+from simplace.costs.layer_shapes import find_convolution, find_layers_of_call
 from simplace.costs.modelled_costs import make_modelled_costs
 from simplace.costs.op_work import make_tensor
 
@@ -126,16 +126,38 @@ def rnn(op: str, steps: int, layers: int, **attrs: object) -> OpCall:
 
 
 def test_the_layers_behind_a_recurrent_op() -> None:
-    assert find_recurrent_layers(rnn("CudnnRNNV3", 50, 2, rnn_mode=b"gru")) == (
+    assert find_layers_of_call(rnn("CudnnRNNV3", 50, 2, rnn_mode=b"gru")) == (
         RecurrentLayers(3, 128, 32, 50, (64, 128), 1, is_gradient=False)
     )
     both = rnn("CudnnRNNBackpropV3", 50, 4, direction=b"bidirectional")
-    assert find_recurrent_layers(both) == RecurrentLayers(4, 128, 32, 50, (64, 256), 2, is_gradient=True)
+    assert find_layers_of_call(both) == RecurrentLayers(4, 128, 32, 50, (64, 256), 2, is_gradient=True)
     tensors = [(32, 50, 64), (32, 4, 128), (32, 4, 128), (9,)]
     turned = call("CudnnRNNV3", tensors, (32, 50, 256), direction=b"bidirectional", time_major=False)
-    assert find_recurrent_layers(turned) == RecurrentLayers(4, 128, 32, 50, (64, 256), 2, is_gradient=False)
-    assert find_recurrent_layers(rnn("CudnnRNN", 50, 3, direction=b"bidirectional")) is None
-    assert find_recurrent_layers(call("MatMul", [(8, 8), (8, 8)], (8, 8))) is None
+    assert find_layers_of_call(turned) == RecurrentLayers(4, 128, 32, 50, (64, 256), 2, is_gradient=False)
+    assert find_layers_of_call(rnn("CudnnRNN", 50, 3, direction=b"bidirectional")) is None
+    assert find_layers_of_call(call("MatMul", [(8, 8), (8, 8)], (8, 8))) is None
+
+
+def test_the_host_launches_each_kernel_of_each_step() -> None:
+    """Half as long on the device is no less long on the whole: two LSTM layers on an H200 took as long in float16."""
+    model = make_modelled_costs("h200")
+    layer = call("CudnnRNNV3", [(100, 64, 128), (1, 64, 512), (1, 64, 512), (9,)], (100, 64, 512))
+    full, half = (
+        model.kernel(replace(layer, outputs=(layer.outputs[0]._replace(dtype=dtype),)))
+        for dtype in ("float32", "float16")
+    )
+    for cost in (full, half):
+        assert cost.launches == 208
+        assert cost.later_s == pytest.approx(207 * cost.host_s)
+        assert cost.device_s == pytest.approx(cost.later_s, rel=0.01)
+    assert half.waits_s > full.waits_s > 0
+    assert half.bound == "latency"
+
+
+def test_an_old_gpu_is_slower_than_the_host() -> None:
+    cost = make_modelled_costs("p100").kernel(rnn("CudnnRNNV3", 50, 2))
+    assert cost.launches == 2 * (2 * 50 + 8)
+    assert cost.waits_s == 0 < cost.later_s < cost.device_s
 
 
 def test_steps_wait_for_each_other() -> None:

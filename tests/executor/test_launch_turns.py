@@ -50,6 +50,18 @@ def test_who_asked_first_is_next() -> None:
     assert lines[3:] == ["C 1-3", "F 3-5", "D 5-7"]
 
 
+def test_a_library_launches_on_while_its_first_kernel_runs() -> None:
+    """The stream begins with the first launch; the thread, and its turn, are free after the last one."""
+    costs = Costs(launch=0.5, copies=0.0, times={"B": 1.25, "C": 4.0}, more={"C": 2.0})
+    done = run(TWO_CHAINS, costs, cores=4, inter_op=4)
+    lines = [line for line in ticks(done) if " 0-" not in line]
+    assert sorted(lines) == [
+        "GPU:0 compute: C 1.5-5.5", "GPU:0 compute: D 5.5-6.5",
+        "inter-op 0: D 3.5-4", "inter-op 1: C 1-1.5", "inter-op 1: C 1.5-3.5",
+    ]  # fmt: skip
+    assert sum_by_cause(list_waits(done.trace))["launch"] == pytest.approx(2.25e6)
+
+
 def test_one_thread_never_waits_for_itself() -> None:
     assert sum_by_cause(list_waits(run(TWO_CHAINS, COSTS, cores=1, inter_op=1).trace))["launch"] == 0
 

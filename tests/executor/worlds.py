@@ -22,7 +22,7 @@ MS = 1_000_000
 class Costs:
     """Cost each kernel what its name says, in ms; GPU kernels launch in `launch` ms, copies take `copy` ms.
 
-    GPU kernels are bound by latency with `small`.
+    GPU kernels are bound by latency with `small`; those of `more` launch for so many ms when the device has begun.
     """
 
     times: dict[str, float] = field(default_factory=dict)
@@ -36,6 +36,7 @@ class Costs:
     name: str = "by name"
     limit: int = 0
     small: bool = False
+    more: dict[str, float] = field(default_factory=dict)
     peer_way: PeerWay = "pcie"
 
     def kernel(self, call: OpCall) -> KernelCost:
@@ -45,7 +46,8 @@ class Costs:
         time = self.times.get(call.name, self.default) / 1000
         shards = self.shards.get(call.name, 1)
         if call.device_type == "GPU":
-            return KernelCost(self.launch / 1000, time, shards, bound="latency" if self.small else None)
+            more = self.more.get(call.name, 0.0) / 1000
+            return KernelCost(self.launch / 1000, time, shards, bound="latency" if self.small else None, later_s=more)
         return KernelCost(time, shards=shards)
 
     def copy(self, size: int, source: str, target: str) -> float:

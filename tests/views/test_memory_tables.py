@@ -75,8 +75,8 @@ process      device  takes at start  at most  why
 localhost/0  GPU:0           20 KiB   20 KiB  visible: all but TensorFlow's reserve
 localhost/0  GPU:1           20 KiB   20 KiB  visible: all but TensorFlow's reserve; this step does not use it
 
-note: not counted: what kernels need besides their inputs and outputs (the workspaces of cuDNN and cuBLAS), and \
-what Grappler changes"""
+note: not counted: what kernels need besides their inputs and outputs (the workspaces of cuDNN's convolutions and of \
+cuBLAS), and what Grappler changes"""
     )
 
 

@@ -40,8 +40,8 @@ _IN_CLUSTERS = (
     "tensors, is not counted"
 )
 _NOT_COUNTED = (
-    "not counted: what kernels need besides their inputs and outputs (the workspaces of cuDNN and cuBLAS), and what "
-    "Grappler changes"
+    "not counted: what kernels need besides their inputs and outputs (the workspaces of cuDNN's convolutions and of "
+    "cuBLAS), and what Grappler changes"
 )
 
 
