@@ -14,9 +14,10 @@ whitepaper of the same architecture.
 - RTX 3090: "NVIDIA Ampere GA102 GPU Architecture" whitepaper (reference card). A10, A30, A40: their data sheets.
 - A100: "NVIDIA A100 Tensor Core GPU" data sheet, 40 and 80 GB; "NVIDIA A100 Tensor Core GPU Architecture" whitepaper
   (FP16 78 and BF16 39 TFLOPS without tensor cores).
-- RTX 4090: "NVIDIA Ada GPU Architecture" whitepaper. L4, L40S: "NVIDIA L4 Tensor Core GPU", "NVIDIA L40S" data sheets.
-- H100, H200: "NVIDIA H100 Tensor Core GPU", "NVIDIA H200 Tensor Core GPU" data sheets; "NVIDIA H100 Tensor Core GPU
-  Architecture" whitepaper (FP16 and BF16 133.8 TFLOPS without tensor cores, SXM).
+- RTX 4090: "NVIDIA Ada GPU Architecture" whitepaper. L4, L40, L40S: "NVIDIA L4 Tensor Core GPU", "NVIDIA L40", "NVIDIA
+  L40S" data sheets.
+- H100, H200: "NVIDIA H100 Tensor Core GPU" (SXM, PCIe, NVL), "NVIDIA H200 Tensor Core GPU" data sheets; "NVIDIA H100
+  Tensor Core GPU Architecture" whitepaper (FP16 and BF16 133.8 TFLOPS without tensor cores, SXM).
 - B200, GB200: "NVIDIA HGX Platform" and "NVIDIA GB200 NVL72" data sheets, divided by their number of GPUs; SMs, clock
   and L2 cache as the CUDA driver reports them of the cards (no data sheet has them).
 """
@@ -70,12 +71,18 @@ _L4 = GpuSheet("L4", 8.9, 58, 128, 2.04e9, 300 * GB, keep_ecc(24 * GIB), 48 * MB
 _L40S = GpuSheet("L40S", 8.9, 142, 128, 2.52e9, 864 * GB, keep_ecc(48 * GIB), 96 * MB, 350, "4N", "GDDR6",
                  list_peaks(f64=91.6 / 64, f32=91.6, f16=91.6, b16=91.6, tf32=183, tf16=362,
                  tb16=362), pcie=4)  # fmt: skip
+_L40 = replace(_L40S, name="L40", clock=2.49e9, watts=300,
+               peak=list_peaks(f64=90.5 / 64, f32=90.5, f16=90.5, b16=90.5, tf32=90.5, tf16=181,
+               tb16=181))  # fmt: skip
 _H100_PCIE = GpuSheet("H100 PCIe", 9.0, 114, 128, 1.755e9, 2000 * GB, 80 * GIB, 50 * MB, 350, "4N", "HBM2e",
                       list_peaks(f64=25.6, f32=51.2, f16=102.4, b16=102.4, tf64=51.2, tf32=378, tf16=756, tb16=756),
                       pcie=5, nvlink=300 * GB, nvlink_generation=4)  # fmt: skip
 _H100_SXM = GpuSheet("H100", 9.0, 132, 128, 1.98e9, 3350 * GB, 80 * GIB, 50 * MB, 700, "4N", "HBM3",
                      list_peaks(f64=34, f32=67, f16=134, b16=134, tf64=67, tf32=494.5, tf16=989.5, tb16=989.5),
                      pcie=5, nvlink=450 * GB, nvlink_generation=4)  # fmt: skip
+_H100_NVL = replace(_H100_SXM, name="H100 NVL", clock=1.785e9, bandwidth=3900 * GB, memory=94 * GIB, watts=400,
+                    peak=list_peaks(f64=30, f32=60, f16=120, b16=120, tf64=60, tf32=417.5, tf16=835.5, tb16=835.5),
+                    nvlink=300 * GB)  # fmt: skip
 _H200 = replace(_H100_SXM, name="H200", bandwidth=4800 * GB, memory=141 * GIB, memory_kind="HBM3e")
 _B200 = GpuSheet("B200", 10.0, 148, 128, 1.965e9, 7700 * GB, 180 * GIB, 126 * MB, 1000, "4NP", "HBM3e",
                  list_peaks(f64=37, f32=75, f16=150, b16=150, tf64=37, tf32=1125, tf16=2250, tb16=2250),
@@ -89,7 +96,8 @@ SHEETS: Mapping[str, GpuSheet] = {
     "p4": _P4, "p100": _P100_PCIE, "p100-sxm": _P100_SXM, "v100": _V100_SXM, "v100-pcie": _V100_PCIE, "t4": _T4,
     "rtx2080ti": _RTX_2080_TI, "rtx3090": _RTX_3090, "rtx4090": _RTX_4090, "a10": _A10, "a30": _A30, "a40": _A40,
     "a100": _A100_SXM_80, "a100-40gb": _A100_SXM_40, "a100-pcie": _A100_PCIE_80, "a100-pcie-40gb": _A100_PCIE_40,
-    "l4": _L4, "l40s": _L40S, "h100": _H100_SXM, "h100-pcie": _H100_PCIE, "h200": _H200, "b200": _B200, "gb200": _GB200,
+    "l4": _L4, "l40": _L40, "l40s": _L40S, "h100": _H100_SXM, "h100-pcie": _H100_PCIE, "h100-nvl": _H100_NVL,
+    "h200": _H200, "b200": _B200, "gb200": _GB200,
     **CARDS,
 }  # fmt: skip
 
@@ -111,18 +119,21 @@ _LEFT_OUT = ("nvidia", "geforce", "tesla", "generation")  # words of a driver's 
 
 
 def _fold_name(name: str) -> str:
-    return "".join(word for word in name.lower().replace("_", " ").split() if word not in _LEFT_OUT)
+    words = name.lower().replace("_", " ").replace("-", " ").split()
+    return "".join(word for word in words if word not in _LEFT_OUT)
 
 
-# What NVIDIA's driver prints, and so TensorFlow as a device's physical description, where it is not the short name.
-_DRIVER_NAMES: Mapping[str, str] = {
+# Short names, and what else a card is called: by NVIDIA's driver, and so by TensorFlow in a device's physical
+# description, or after its form, where the short name alone is that form.
+_NAMES: Mapping[str, str] = {_fold_name(short): short for short in (*SHEETS, *OLD_SHEETS)} | {
     _fold_name(theirs): ours
     for theirs, ours in {
-        "P100-PCIE-16GB": "p100", "P100-SXM2-16GB": "p100-sxm", "V100-PCIE-16GB": "v100-pcie",
-        "V100-PCIE-32GB": "v100-pcie", "V100-SXM2-16GB": "v100", "V100-SXM2-32GB": "v100", "A100-SXM4-80GB": "a100",
-        "A100-SXM4-40GB": "a100-40gb", "A100 80GB PCIe": "a100-pcie", "A100-PCIE-40GB": "a100-pcie-40gb",
-        "H100 80GB HBM3": "h100", "H100 PCIe": "h100-pcie", "GTX TITAN X": "titan-x",
-        "TITAN X (Pascal)": "titan-x-pascal", "TITAN Xp": "titan-xp",
+        "P100-PCIE-16GB": "p100", "P100 PCIe": "p100", "P100-SXM2-16GB": "p100-sxm", "V100-PCIE-16GB": "v100-pcie",
+        "V100-PCIE-32GB": "v100-pcie", "V100-SXM2-16GB": "v100", "V100-SXM2-32GB": "v100", "V100 SXM": "v100",
+        "A100-SXM4-80GB": "a100", "A100 SXM": "a100", "A100 80GB": "a100", "A100-SXM4-40GB": "a100-40gb",
+        "A100 80GB PCIe": "a100-pcie", "A100-PCIE-40GB": "a100-pcie-40gb", "H100 80GB HBM3": "h100",
+        "H100 SXM": "h100", "H200 SXM": "h200", "B200 SXM": "b200", "GTX TITAN X": "titan-x",
+        "TITAN X (Pascal)": "titan-x-pascal",
     }.items()
 }  # fmt: skip
 
@@ -136,8 +147,8 @@ def find_sheet(name: str) -> GpuSheet | None:
     ('A100 PCIe 40 GB', 17179869184, None)
     """
     folded = _fold_name(name)
-    key = _DRIVER_NAMES.get(folded, folded)
+    key = _NAMES.get(folded, "")
     found = SHEETS.get(key) or OLD_SHEETS.get(key)
-    if found is not None and folded.startswith("v100") and folded.endswith("-16gb"):
+    if found is not None and folded.startswith("v100") and folded.endswith("16gb"):
         return replace(found, memory=16 * GIB)
     return found

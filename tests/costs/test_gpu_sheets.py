@@ -24,6 +24,7 @@ def test_float32_is_two_flops_a_lane_and_clock(name: str) -> None:
         ("NVIDIA H100 80GB HBM3", "H100"), ("NVIDIA H100 PCIe", "H100 PCIe"), ("NVIDIA L40S", "L40S"),
         ("NVIDIA GeForce RTX 4090", "RTX 4090"), ("Tesla V100-SXM2-16GB", "V100 SXM"), ("NVIDIA GB200", "GB200"),
         ("NVIDIA GeForce RTX 3060 Ti", "RTX 3060 Ti"), ("NVIDIA RTX 6000 Ada Generation", "RTX 6000 Ada"),
+        ("NVIDIA H100 NVL", "H100 NVL"), ("h100_sxm", "H100"), ("A100-PCIe", "A100 PCIe 80 GB"),
         ("NVIDIA A10G", "A10G"), ("NVIDIA RTX A6000", "RTX A6000"), ("TITAN RTX", "TITAN RTX"),
         ("Quadro RTX 8000", "Quadro RTX 8000"), ("NVIDIA_H100_80GB_HBM3", "H100"), ("RTX 5090", "RTX 5090"),
     ],
