@@ -11,7 +11,7 @@ from dataclasses import dataclass, field
 from typing import get_args
 
 from simplace.analysis.intervals import merge_intervals
-from simplace.analysis.utilisation import list_work
+from simplace.analysis.utilisation import list_work, sum_waits
 from simplace.costs.estimate import EstimatedGraph
 from simplace.executor.trace import Span, Trace
 from simplace.explain.waiting_findings import Awaited
@@ -125,7 +125,7 @@ class _Account:
                     at = min(ends, end)
             self._explain(at, end, -1, step)
             start = end
-        inside = round(sum(cost.waits_s for cost in costs) * 1e9)  # of what XLA compiles, which is one span
+        inside = sum_waits(self.estimated, spans)
         self.waits["launches"] = self.waits.get("launches", 0) + inside
         waits = {cause: Waited(time, self.longest.get(cause, (0, -1))[1]) for cause, time in self.waits.items() if time}
         latency = sum(span.duration for span in spans if is_short(self.estimated, span))

@@ -151,7 +151,7 @@ class Schedule:
     @cached_property
     def busy_tracks(self) -> tuple[utilisation.Busy, ...]:
         """List how busy each thread, stream and link was."""
-        return utilisation.measure_tracks(self.trace)
+        return utilisation.measure_tracks(self.trace, self.estimated)
 
     @cached_property
     def shared_links(self) -> tuple[link_use.LinkUse, ...]:
@@ -163,7 +163,7 @@ class Schedule:
         """List how busy each physical GPU was of which several logical ones take turns, on TensorFlow's executor."""
         if self.executor != "tensorflow":
             return ()
-        return utilisation.measure_split_cards(self.trace, self.estimated.graph)
+        return utilisation.measure_split_cards(self.trace, self.estimated)
 
     def measure_track_error(self, track: int) -> float:
         """Return how far off the busy time of a thread, stream or link is in the mean, as a share."""
@@ -178,7 +178,7 @@ class Schedule:
     @cached_property
     def busy_devices(self) -> tuple[utilisation.Busy, ...]:
         """List how busy each device was."""
-        return utilisation.measure_devices(self.trace, self.estimated.graph)
+        return utilisation.measure_devices(self.trace, self.estimated)
 
     @cached_property
     def device_times(self) -> tuple[device_time.DeviceTime, ...]:

@@ -128,6 +128,12 @@ def test_busy_is_what_the_devices_are_said_to_be_busy_elsewhere() -> None:
     assert told == {one.name: one.busy for one in done.busy_devices if one.busy}
 
 
+def test_a_kernel_that_waits_for_its_own_launches_is_busy_without() -> None:
+    done = run(CHAIN, Costs({"A": 8.0, "B": 1.0}, launch=0.5, more={"A": 6.0}), inter_op=1)
+    assert shares(done)["GPU:0"] == {"busy": 6.0, "launches": 3.5}
+    assert [one.busy / MS for one in (*done.busy_tracks, *done.busy_devices) if one.name.startswith("GPU:0")] == [6, 6]
+
+
 @pytest.mark.parametrize("times", [[1, 1, 1], [5, 0, 0], [333, 333, 334, 1], [1, 999_999]])
 def test_rounded_shares_add_up(times: list[int]) -> None:
     assert sum(round_shares(times)) == 100

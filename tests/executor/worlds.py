@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 
 from simplace.analysis.schedule import Schedule, schedule_placement
-from simplace.costs.cost_model import CollectiveCall, Fixed, KernelCost, OpCall, Overheads, PeerWay
+from simplace.costs.cost_model import Bound, CollectiveCall, Fixed, KernelCost, OpCall, Overheads, PeerWay
 from simplace.devices.device_set import DeviceSet
 from simplace.executor.control_flow import control_flow
 from simplace.executor.step_options import Threads
@@ -22,7 +22,8 @@ MS = 1_000_000
 class Costs:
     """Cost each kernel what its name says, in ms; GPU kernels launch in `launch` ms, copies take `copy` ms.
 
-    GPU kernels are bound by latency with `small`; those of `more` launch for so many ms when the device has begun.
+    GPU kernels are bound by latency with `small`; those of `more` launch for so many ms when the device has begun,
+    and wait for the host for half of them.
     """
 
     times: dict[str, float] = field(default_factory=dict)
@@ -47,7 +48,8 @@ class Costs:
         shards = self.shards.get(call.name, 1)
         if call.device_type == "GPU":
             more = self.more.get(call.name, 0.0) / 1000
-            return KernelCost(self.launch / 1000, time, shards, bound="latency" if self.small else None, later_s=more)
+            bound: Bound | None = "latency" if self.small else None
+            return KernelCost(self.launch / 1000, time, shards, bound=bound, later_s=more, waits_s=more / 2)
         return KernelCost(time, shards=shards)
 
     def copy(self, size: int, source: str, target: str) -> float:
