@@ -79,7 +79,7 @@ GROUPS: Mapping[str, Mapping[str, Parameter]] = {
 FIXED: Mapping[str, Mapping[str, float]] = {
     "traffic": {"floor_s": 2.3e-6},
     "simt": {"wide_sm": 0.8},
-    "rnn": {"step_s_modern": 4e-6},  # measured with cuDNN 9.14 on an H200
+    "rnn": {"step_s_cudnn9": 4e-6},  # measured with cuDNN 9.14 on an H200
     # The A100 SXM was measured at 96 % of its peak within its 400 W, the V100 SXM at 87 % within 300 W.
     "tensor": {"wide_sm": 0.95, "flops_per_watt": 312e12 / 400, "flops_per_watt_old": 125e12 / 300},
 }

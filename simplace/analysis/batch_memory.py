@@ -1,13 +1,14 @@
 """Memory with another batch: which tensors grow with it, and the largest batch that fits.
 
 The order of allocations is that of the simulated step; only the sizes change. A tensor grows if its first dimension is
-the batch, or a multiple of it that no dimension of a variable is.
+the batch. What the given data are made into also grows if its first dimension is a multiple of the batch that no
+dimension of anything else is, or if another one is the batch, which none of a variable is, nor another of the data.
 """
 
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import partial
 
@@ -16,11 +17,16 @@ from simplace.analysis.memory_replay import Tensor
 from simplace.analysis.schedule import Schedule
 from simplace.costs import cost_model
 from simplace.costs.cluster_memory import HeldTensor
+from simplace.costs.layer_shapes import RECURRENT
+from simplace.costs.shape_rules import KEPT
 from simplace.executor.kernel_memory import READ
 from simplace.executor.kernel_scratch import POOLINGS
 from simplace.executor.trace import PERMANENT, SCRATCH
+from simplace.graph.algorithm import reverse_reachable
+from simplace.graph.builder import CONTROL
 from simplace.graph.op_kinds import ARGS, PLACEHOLDERS
 from simplace.partition.constant_folding import is_folded
+from simplace.partition.graph_partition import PartitionedGraph
 
 ELEMENTS = frozenset({"IteratorGetNext", "IteratorGetNextSync", "OptionalGetValue"})
 GIVEN = ARGS | PLACEHOLDERS | ELEMENTS
@@ -51,8 +57,8 @@ class BatchMemory:
         clashes = [i for i, shape in variables if batch and shape[:1] == (batch,)]
         if not batch or clashes:
             return cls(schedule, batch, frozenset(), clashes[0] if clashes else -1)
-        fixed = {dim for _, shape in variables for dim in shape}
-        growing, shares = _find_growing(schedule, batch, fixed, parts), _find_shares(schedule, batch, fixed)
+        growth = _Growth(schedule, batch, parts)
+        growing, shares = _find_growing(schedule, growth), _find_shares(schedule, growth)
         return cls(schedule, batch, frozenset(growing), -1, dict(shares))
 
     def resize(self, batch: int, tensor: Tensor, size: int) -> int:
@@ -98,27 +104,68 @@ def _shapes(schedule: Schedule, node: int) -> Iterator[tuple[int, ...]]:
     return (tensor.shape for tensor in schedule.estimated.outputs[node] if tensor.size)
 
 
-def _find_growing(schedule: Schedule, batch: int, fixed: set[int], parts: int) -> Iterator[Tensor]:
-    estimated, part = schedule.estimated, batch // parts
-    units = [batch, part] if batch % parts == 0 and part > 1 and part not in fixed else [batch]
+class _Growth:
+    """What tells that a tensor grows: the batch, or a part of it, as a dimension of what the data are made into."""
+
+    def __init__(self, schedule: Schedule, batch: int, parts: int) -> None:
+        self.graph, self._estimated = schedule.estimated.graph, schedule.estimated
+        given = [i for i, node in enumerate(self.graph.nodes) if node.op in GIVEN]
+        shapes = [shape for i in given for shape in _shapes(schedule, i)]
+        fed = [i for i in given if any(shape and shape[0] % batch == 0 for shape in _shapes(schedule, i))]
+        self._fed = _find_reached(self.graph, fed)
+        reads = [i for i, node in enumerate(self.graph.nodes) if node.op == READ]
+        of_variables = {dim for i in reads for shape in _shapes(schedule, i) for dim in shape}
+        self._taken = of_variables | {dim for shape in shapes for dim in shape[1:]}
+        apart = (i for i in range(len(self.graph)) if i not in self._fed)
+        self._fixed = of_variables | {dim for i in apart for shape in _shapes(schedule, i) for dim in shape}
+        part = batch // parts
+        is_split = batch % parts == 0 and part > 1 and part not in of_variables
+        self._units = [batch, part] if is_split else [batch]
+
+    def has(self, node: int, slot: int) -> bool:
+        """Return whether an output grows: of cuDNN's layers what they keep does where their result does."""
+        op = self.graph.nodes[node].op
+        is_kept = op in RECURRENT and "Backprop" not in op and slot >= KEPT
+        tensor = self._estimated.output(node, 0 if is_kept else slot)
+        return tensor is not None and self.grows(tensor, node in self._fed)
+
+    def grows(self, tensor: cost_model.Tensor | HeldTensor, is_fed: bool = True) -> bool:
+        """Return whether a tensor grows with the batch."""
+        return any(self._grows(tensor.shape, unit, is_fed) for unit in self._units)
+
+    def _grows(self, shape: tuple[int, ...], unit: int, is_fed: bool) -> bool:
+        first = shape[0] if shape else 0
+        if first == unit or not is_fed or unit == 1:
+            return first == unit
+        is_multiple = first > 0 and first % unit == 0 and first not in self._fixed
+        return is_multiple or (unit in shape and unit not in self._taken)
+
+
+def _find_reached(graph: PartitionedGraph, starts: Sequence[int]) -> frozenset[int]:
+    """Return the nodes that data from some nodes come to, over copies, too."""
+    after: list[list[int]] = [[] for _ in range(len(graph))]
+    for node, edges in enumerate(graph.ins):
+        for edge in edges:
+            if edge.dst_slot != CONTROL:
+                after[edge.src].append(node)
+    for send, receive in graph.receiver.items():
+        after[send].append(receive)
+    return frozenset(reverse_reachable(starts, after.__getitem__))
+
+
+def _find_growing(schedule: Schedule, growth: _Growth) -> Iterator[Tensor]:
+    estimated = schedule.estimated
     for i, node in enumerate(estimated.graph.nodes):
-        slots = range(1 if node.role == "recv" else len(estimated.outputs[i]))
-        for slot in slots:
-            tensor = estimated.output(i, slot)
-            if tensor is not None and any(_grows(tensor, unit, fixed) for unit in units):
+        for slot in range(1 if node.role == "recv" else len(estimated.outputs[i])):
+            if growth.has(i, slot):
                 yield i, PERMANENT if node.op in ARGS or is_folded(estimated.graph, i) else slot
                 if node.op in POOLINGS:
                     yield i, SCRATCH
 
 
-def _find_shares(schedule: Schedule, batch: int, fixed: set[int]) -> Iterator[tuple[int, float]]:
+def _find_shares(schedule: Schedule, growth: _Growth) -> Iterator[tuple[int, float]]:
     estimated = schedule.estimated
     taken: Mapping[int, tuple[cost_model.Tensor | HeldTensor, ...]] = {**estimated.held, **estimated.workspaces}
     for node, held in taken.items():
         if whole := sum(tensor.size for tensor in held):
-            yield node, sum(tensor.size for tensor in held if _grows(tensor, batch, fixed)) / whole
-
-
-def _grows(tensor: cost_model.Tensor | HeldTensor, batch: int, fixed: set[int]) -> bool:
-    first = tensor.shape[0] if tensor.shape else 0
-    return first == batch or (first > 0 and first % batch == 0 and batch > 1 and first not in fixed)
+            yield node, sum(tensor.size for tensor in held if growth.grows(tensor)) / whole

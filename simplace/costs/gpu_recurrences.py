@@ -9,8 +9,9 @@ cuDNN's standard algorithm; its persistent ones, which keep weights in registers
 - Else the product is cuBLAS's. On GPUs before Volta (cuDNN 5 and 6, CUDA 8) it reaches a share of that, and the kernel
   for up to 32 columns waits for memory at each element of the sum, which nothing splits: its time grows with the length
   of the sum and hardly with anything else. So a batch of 32 takes up to three times as long as one of 64.
-- Each step takes a fixed time for launches and for the gates' functions. cuDNN 9 on an H200 takes 2.5 to 2.8 us for
-  the latter (`step_s_modern`); how long the host takes to launch two kernels a step is another matter.
+- Each step takes a fixed time for launches and for the gates' functions (`step_s`: measured with cuDNN 5 to 7). The
+  kernels of cuDNN 9, which TensorFlow has, take 4 us a step besides the product (`step_s_cudnn9`); how long the host
+  takes to launch two of them a step is another matter.
 - The gradient of the weights is added to what was there, which takes some passes over the weights more, and smaller
   kernels run before and after its product (`weights_helper_s`).
 """
@@ -70,7 +71,7 @@ def time_recurrence(plan: ProductPlan, layer: Recurrence, kind: RecurrentPass) -
     rows, deep = (high, layer.hidden) if kind == "forward" else (layer.hidden, high)
     step = time_product(plan, 1.0, rows, layer.batch, deep)
     tiled_s = (step.seconds - floor_s) / blend(plan.gpu.is_early, c["step"], 1.0) + _wait_for_sums(plan, layer, deep)
-    more_s = floor_s + blend(plan.gpu.is_modern, c["step_s_modern"], c["step_s"])
+    more_s = floor_s + c["step_s"]
     step_s = smaller(tiled_s, _stream_weights(plan, layer, rows * deep)) + more_s
     return KernelTime(
         step_s * layer.steps, step.arithmetic * layer.steps, step.memory * layer.steps, more_s * layer.steps

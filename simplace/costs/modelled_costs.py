@@ -123,11 +123,13 @@ class ModelledCosts:
         time, operator = found
         bound: Bound = "memory" if time.memory >= time.arithmetic else "arithmetic"
         share = max(time.memory, time.arithmetic) / time.seconds
+        error = self.constants.errors.get(operator)
         if share < _LEAST_SHARE or time.floor > time.seconds / 2:
             bound = "latency"
+            error = max(error or 0.0, self.constants.errors.get(bound, 0.0)) or None
         cost = KernelCost(
             self.roofline.launch_seconds(call), time.seconds, self._count_shards(time, call), source="modelled",
-            error=self.constants.errors.get(operator), bound=bound, share=share,
+            error=error, bound=bound, share=share,
         )  # fmt: skip
         layers = find_layers_of_call(call)
         return cost if layers is None else self._launch_each(cost, count_launches(layers))
@@ -143,8 +145,8 @@ class ModelledCosts:
         error = (waits * self.assume_error("executor") + cost.device_s * cost.off) / whole
         bound: Bound | None = "latency" if waits > cost.device_s else cost.bound
         return cost._replace(
-            device_s=whole, launches=launches, later_s=later, waits_s=waits, error=error, bound=bound,
-            share=cost.share * cost.device_s / whole,
+            device_s=whole, shards=1 if waits else cost.shards, launches=launches, later_s=later, waits_s=waits,
+            error=error, bound=bound, share=cost.share * cost.device_s / whole,
         )  # fmt: skip
 
     def _count_shards(self, time: KernelTime, call: OpCall) -> int:
@@ -253,6 +255,8 @@ class ModelledCosts:
             groups, on_tensor_cores = self.constants.groups, self._is_on_tensor_cores(dtype)
             products = groups["tensor" if on_tensor_cores else "simt"]
             constants = {**groups["traffic"], **products, **(groups[group] if group else {})}
+            if group == "rnn" and self.has_own_kernels:  # TensorFlow's cuDNN, whatever the GPU
+                constants["step_s"] = constants["step_s_cudnn9"]
             peak = self.sheet.flops(dtype, on_tensor_cores)
             plan = plan_products(self.figures, constants, peak, _WIDTHS[dtype], on_tensor_cores)
             self._plans[dtype, group] = plan

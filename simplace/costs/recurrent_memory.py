@@ -44,7 +44,7 @@ def list_workspace(call: OpCall) -> tuple[Tensor, ...]:
     element, is_padded = _find_element(call.attrs), not call.attrs.get("time_major", True)
     whole, fixed = (count_workspace_bytes(each, element, is_padded) for each in (layers, replace(layers, batch=0)))
     growing = (whole - fixed) // layers.batch
-    return Tensor("uint8", (fixed,), fixed), Tensor("uint8", (layers.batch, growing), whole - fixed)
+    return Tensor("uint8", (), fixed), Tensor("uint8", (layers.batch, growing), whole - fixed)
 
 
 def _size(attrs: Mapping[str, Any]) -> int:

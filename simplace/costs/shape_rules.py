@@ -25,9 +25,9 @@ def infer_shape(op: str, attrs: Mapping[str, Any], inputs: Sequence[Dims], slot:
 
 def _infer_reserved(op: str, attrs: Mapping[str, Any], inputs: Sequence[Dims], slot: int) -> Dims | None:
     """Return the shape of what cuDNN's recurrent layers keep for their gradient: on the host it is a scalar."""
-    if op not in RECURRENT or "Backprop" in op or slot < _RESERVED:
+    if op not in RECURRENT or "Backprop" in op or slot < KEPT:
         return None
-    return find_reserve_shape(op, attrs, inputs) if slot == _RESERVED else ()
+    return find_reserve_shape(op, attrs, inputs) if slot == KEPT else ()
 
 
 def _infer_matmul(attrs: Mapping[str, Any], inputs: Sequence[Dims]) -> Dims | None:
@@ -51,7 +51,7 @@ def _infer_conv2d(attrs: Mapping[str, Any], inputs: Sequence[Dims]) -> Dims | No
     return image[0], height, width, filters[3]
 
 
-_RESERVED = 3  # the output `reserve_space`; `host_reserved` is the next
+KEPT = 3  # the output `reserve_space` of cuDNN's recurrent layers; `host_reserved` is the next
 _RULES: Mapping[str, Callable[[Mapping[str, Any], Sequence[Dims]], Dims | None]] = {
     **dict.fromkeys("MatMul BatchMatMul BatchMatMulV2 BatchMatMulV3".split(), _infer_matmul),
     "Conv2D": _infer_conv2d,

@@ -9,6 +9,7 @@ from simplace.costs.cost_model import Tensor
 from simplace.costs.estimate import EstimatedGraph
 from simplace.executor import kernel_memory, kernel_scratch
 from simplace.executor.bfc_allocator import round_up
+from simplace.executor.list_memory import LIST_OPS, ListBuffer, compute_list
 from simplace.executor.trace import (
     PERMANENT,
     SCRATCH,
@@ -89,6 +90,9 @@ class TraceRecorder:
             self._write_variables(node, inputs, time, span)
         if part.op in RETVALS:
             self._keep_results(inputs)
+        if part.op in LIST_OPS:
+            allocate = partial(self._output_of, node, time, span)
+            return list(compute_list(part.op, inputs, allocate))
         if node in self._row_accesses:
             self._change_variables(VariableMemory.access_rows, node, time, span)
         given = self._inputs(node)
@@ -190,8 +194,12 @@ class TraceRecorder:
             return
         payload.uses -= 1
         assert payload.uses >= 0, "a buffer is freed once"
-        if payload.uses == 0:
+        if payload.uses:
+            return
+        if payload.size:
             self.changes.append(MemoryChange(time, payload.device, -payload.size, payload.node, payload.slot, span))
+        for item in payload.items if isinstance(payload, ListBuffer) else ():
+            self.release(item, time, span)
 
     def host_of(self, device: str) -> str:
         """Return the CPU device that stands for the host memory beside a device."""
@@ -212,6 +220,9 @@ class TraceRecorder:
         is_host = slot < len(on_host) and on_host[slot]
         device = self._hosts[part.device] if is_host else part.device
         return self.allocate(device, size, node, slot, time, span)
+
+    def _output_of(self, node: int, time: int, span: int, slot: int) -> Buffer | None:
+        return self._output(node, slot, self._estimated.outputs[node][slot].size, time, span)
 
     def _output_of_variable(self, node: int, size: int, time: int, span: int) -> Buffer | None:
         return self.allocate(self._graph.nodes[node].device, size, node, PERMANENT, time, span)

@@ -136,6 +136,20 @@ INFERENCE = """
 """
 
 
+LOOP = """
+    weight = tf.Variable(tf.random.normal([128, 128]))
+    arguments = tf.random.normal([64, 128]), tf.random.normal([64, 128])
+
+    @tf.function
+    def step(x, y):
+        with tf.GradientTape() as tape:
+            _, x = tf.while_loop(lambda i, _: i < 20, lambda i, x: (i + 1, tf.tanh(x @ weight)), (0, x))
+            loss = tf.reduce_mean((x - y) ** 2)
+        weight.assign_sub(0.1 * tape.gradient(loss, weight), read_value=False)
+        return loss
+"""
+
+
 @pytest.fixture
 def run_in_tensorflow(warm: WarmProcesses) -> Run:
     """Return `run(script, *arguments)`: it returns what TensorFlow printed, with what kernels allocate."""
@@ -165,7 +179,7 @@ def test_the_allocator_has_as_much_in_use_as_tensorflow_after_each_call(seed: in
         assert memory.in_use == in_use
 
 
-@pytest.mark.parametrize("program", [MOMENTUM, ROWS, INFERENCE], ids=["momentum", "rows", "inference"])
+@pytest.mark.parametrize("program", [MOMENTUM, ROWS, INFERENCE, LOOP], ids=["momentum", "rows", "inference", "loop"])
 @pytest.mark.usefixtures("forked")
 def test_a_step_allocates_what_tensorflow_allocates(program: str, tmp_path: Path, run_in_tensorflow: Run) -> None:
     script = tmp_path / "model.py"
