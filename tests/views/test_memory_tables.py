@@ -97,6 +97,23 @@ def test_another_batch_needs_what_a_step_of_that_batch_needs(batch: int) -> None
     assert [other.needed(use) for use in other.uses] == [own.needed(use) for use in own.uses]
 
 
+def grow_elsewhere(batch: int) -> str:
+    """Write a result whose second dimension is the batch, and the 1,024 numbers of a weight in a row."""
+    return f"""
+        c/MatMul = MatMul(w, b/Add) @g0 {{transpose_b=True, _output_shapes=(dims(32, {batch}),)}}
+        d/Flat = Sin(w) @g0 {{_output_shapes=(dims(1024),)}}
+        d/MatMul = MatMul(c/MatMul, d/Flat) @g0 {{_output_shapes=(dims(1024),)}}
+    """
+
+
+@pytest.mark.parametrize("batch", [8, 64, 100])
+def test_what_the_data_are_made_into_grows_and_a_weight_in_a_row_does_not(batch: int) -> None:
+    """1,024 is a multiple of 64, too. The last result is as long as the weight: its gradient, say."""
+    other = StepMemory.of(step(units=32, limit=10**6, more=grow_elsewhere(64)), batch=batch)
+    own = StepMemory.of(step(batch=batch, units=32, limit=10**6, more=grow_elsewhere(batch)))
+    assert [other.needed(use) for use in other.uses] == [own.needed(use) for use in own.uses]
+
+
 def test_a_batch_as_large_as_a_weight_is_not_told_apart() -> None:
     memory = StepMemory.of(step(batch=16))
     assert memory.largest_batch is None
