@@ -208,6 +208,21 @@ def test_a_step_allocates_what_tensorflow_allocates(program: str, tmp_path: Path
     assert memory.needed(use) == pytest.approx(smallest, abs=1 << 20)  # TensorFlow takes whole MB
 
 
+@pytest.mark.usefixtures("forked")
+def test_what_xla_compiles_whole_is_told_for_its_own_batch(tmp_path: Path) -> None:
+    script = tmp_path / "model.py"
+    text = (
+        "import tensorflow as tf",
+        "@tf.function(jit_compile=True)",
+        "def step(x): return x @ x",
+        "step(tf.ones([8, 8]))",
+    )
+    script.write_text("\n".join(text))
+    result = place(str(script), Settings(machine=Machine(gpus=1)))
+    told = str(result.memory(batch=128))
+    assert "batch: XLA compiles the function whole, so all is that of the program's own batch; --no-jit follows" in told
+
+
 def list_large(log: AllocationLog, function: str | None) -> list[int]:
     """List the bytes that were allocated before the first call of a function, but for small ones."""
     return [one.size for one in log.before(function) if one.size >= SEEN]

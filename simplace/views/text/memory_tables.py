@@ -90,6 +90,11 @@ def write_verdict(memory: StepMemory, use: MemoryUse) -> str:
 def describe_batch(memory: StepMemory) -> str:
     """Return the largest batch that fits, or why none is known."""
     batches = memory.batches
+    if not batches.batch and memory.schedule.estimated.given:
+        return (
+            "batch: XLA compiles the function whole, so all is that of the program's own batch; --no-jit follows its "
+            "arguments, and takes --batch"
+        )
     if not batches.batch:
         return "batch: nothing the program is given has a first dimension, so no batch is searched"
     if batches.clash >= 0:
