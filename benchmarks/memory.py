@@ -28,8 +28,8 @@ from simplace.machine.machine import Machine
 from simplace.oracle.launch import starting_by_forks
 from viz import Column, Table, to_text
 
-KNOWN, UNSEEN, FRESH = (Path(__file__).with_name(f"{name}.py") for name in memory_runs.MODULES)
-MODELS = KNOWN, UNSEEN, FRESH
+KNOWN, UNSEEN, FRESH, LOOPS = (Path(__file__).with_name(f"{name}.py") for name in memory_runs.MODULES)
+MODELS = KNOWN, UNSEEN, FRESH, LOOPS
 BATCHES = (64, 256, 1000)
 MARGIN = 0.1  # of the smallest limit: how far the limits are from it
 _MB = 1 << 20

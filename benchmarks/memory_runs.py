@@ -15,7 +15,7 @@ import time
 from pathlib import Path
 from typing import Any
 
-MODULES = ("memory_models", "memory_models_unseen", "memory_models_fresh")
+MODULES = ("memory_models", "memory_models_unseen", "memory_models_fresh", "memory_models_loops")
 _STUCK = 3.0  # seconds without any computing
 
 
