@@ -17,8 +17,7 @@ from simplace.analysis.memory_replay import Tensor
 from simplace.analysis.schedule import Schedule
 from simplace.costs import cost_model
 from simplace.costs.cluster_memory import HeldTensor
-from simplace.costs.layer_shapes import RECURRENT
-from simplace.costs.shape_rules import KEPT
+from simplace.costs.layer_shapes import is_kept
 from simplace.executor.kernel_memory import READ
 from simplace.executor.kernel_scratch import POOLINGS
 from simplace.executor.trace import PERMANENT, SCRATCH
@@ -57,7 +56,7 @@ class BatchMemory:
         clashes = [i for i, shape in variables if batch and shape[:1] == (batch,)]
         if not batch or clashes:
             return cls(schedule, batch, frozenset(), clashes[0] if clashes else -1)
-        growth = _Growth(schedule, batch, parts)
+        growth = _Growth(schedule, batch, parts, {dim for _, shape in variables for dim in shape})
         growing, shares = _find_growing(schedule, growth), _find_shares(schedule, growth)
         return cls(schedule, batch, frozenset(growing), -1, dict(shares))
 
@@ -107,16 +106,14 @@ def _shapes(schedule: Schedule, node: int) -> Iterator[tuple[int, ...]]:
 class _Growth:
     """What tells that a tensor grows: the batch, or a part of it, as a dimension of what the data are made into."""
 
-    def __init__(self, schedule: Schedule, batch: int, parts: int) -> None:
-        self.graph, self._estimated = schedule.estimated.graph, schedule.estimated
-        given = [i for i, node in enumerate(self.graph.nodes) if node.op in GIVEN]
+    def __init__(self, schedule: Schedule, batch: int, parts: int, of_variables: set[int]) -> None:
+        self._graph, self._estimated = schedule.estimated.graph, schedule.estimated
+        given = [i for i, node in enumerate(self._graph.nodes) if node.op in GIVEN]
         shapes = [shape for i in given for shape in _shapes(schedule, i)]
         fed = [i for i in given if any(shape and shape[0] % batch == 0 for shape in _shapes(schedule, i))]
-        self._fed = _find_reached(self.graph, fed)
-        reads = [i for i, node in enumerate(self.graph.nodes) if node.op == READ]
-        of_variables = {dim for i in reads for shape in _shapes(schedule, i) for dim in shape}
+        self._fed = _find_reached(self._graph, fed)
         self._taken = of_variables | {dim for shape in shapes for dim in shape[1:]}
-        apart = (i for i in range(len(self.graph)) if i not in self._fed)
+        apart = (i for i in range(len(self._graph)) if i not in self._fed)
         self._fixed = of_variables | {dim for i in apart for shape in _shapes(schedule, i) for dim in shape}
         part = batch // parts
         is_split = batch % parts == 0 and part > 1 and part not in of_variables
@@ -124,9 +121,7 @@ class _Growth:
 
     def has(self, node: int, slot: int) -> bool:
         """Return whether an output grows: of cuDNN's layers what they keep does where their result does."""
-        op = self.graph.nodes[node].op
-        is_kept = op in RECURRENT and "Backprop" not in op and slot >= KEPT
-        tensor = self._estimated.output(node, 0 if is_kept else slot)
+        tensor = self._estimated.output(node, 0 if is_kept(self._graph.nodes[node].op, slot) else slot)
         return tensor is not None and self.grows(tensor, node in self._fed)
 
     def grows(self, tensor: cost_model.Tensor | HeldTensor, is_fed: bool = True) -> bool:
@@ -141,16 +136,14 @@ class _Growth:
         return is_multiple or (unit in shape and unit not in self._taken)
 
 
-def _find_reached(graph: PartitionedGraph, starts: Sequence[int]) -> frozenset[int]:
+def _find_reached(graph: PartitionedGraph, starts: Sequence[int]) -> set[int]:
     """Return the nodes that data from some nodes come to, over copies, too."""
-    after: list[list[int]] = [[] for _ in range(len(graph))]
-    for node, edges in enumerate(graph.ins):
-        for edge in edges:
-            if edge.dst_slot != CONTROL:
-                after[edge.src].append(node)
-    for send, receive in graph.receiver.items():
-        after[send].append(receive)
-    return frozenset(reverse_reachable(starts, after.__getitem__))
+
+    def list_takers(node: int) -> list[int]:
+        takers = [edge.dst for edge in graph.outs[node] if edge.dst_slot != CONTROL]
+        return [*takers, graph.receiver[node]] if node in graph.receiver else takers
+
+    return reverse_reachable(starts, list_takers)
 
 
 def _find_growing(schedule: Schedule, growth: _Growth) -> Iterator[Tensor]:

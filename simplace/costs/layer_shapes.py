@@ -14,7 +14,8 @@ Dims = tuple[int, ...]
 _PASSES: Mapping[str, Pass] = {
     "Conv2D": "forward", "_FusedConv2D": "forward", "Conv2DBackpropInput": "input", "Conv2DBackpropFilter": "filter",
 }  # fmt: skip
-RECURRENT = frozenset("CudnnRNN CudnnRNNV2 CudnnRNNV3 CudnnRNNBackprop CudnnRNNBackpropV2 CudnnRNNBackpropV3".split())
+_RECURRENT = frozenset("CudnnRNN CudnnRNNV2 CudnnRNNV3 CudnnRNNBackprop CudnnRNNBackpropV2 CudnnRNNBackpropV3".split())
+RESERVE_SPACE = 3  # the number of this output; the next is `host_reserved`, a scalar
 _GATES: Mapping[bytes, int] = {b"lstm": 4, b"gru": 3, b"rnn_relu": 1, b"rnn_tanh": 1}
 
 
@@ -49,9 +50,18 @@ def find_convolution(call: OpCall) -> tuple[Convolution, Pass] | None:
     return Convolution(*map(float, sizes)), kind
 
 
+def is_kept(op: str, slot: int) -> bool:
+    """Return whether an output is what cuDNN's recurrent layers keep for their gradient.
+
+    >>> is_kept("CudnnRNNV3", RESERVE_SPACE), is_kept("CudnnRNNV3", 0), is_kept("CudnnRNNBackpropV3", RESERVE_SPACE)
+    (True, False, False)
+    """
+    return op in _RECURRENT and "Backprop" not in op and slot >= RESERVE_SPACE
+
+
 def find_layers_of_call(call: OpCall) -> RecurrentLayers | None:
     """Return the recurrent layers of a call, as `find_recurrent_layers`."""
-    if call.op not in RECURRENT:
+    if call.op not in _RECURRENT:
         return None
     return find_recurrent_layers(call.op, call.attrs, [tensor.shape for tensor in call.inputs])
 
@@ -63,7 +73,7 @@ def find_recurrent_layers(op: str, attrs: Mapping[str, Any], inputs: Sequence[Di
     (`ExtractForwardInput` of tensorflow/core/kernels/cudnn_rnn_ops.cc): Keras has the batch first.
     """
     gates = _GATES.get(attrs.get("rnn_mode", b"lstm"))
-    if op not in RECURRENT or gates is None or len(inputs) < 4:
+    if op not in _RECURRENT or gates is None or len(inputs) < 4:
         return None
     x, state = inputs[0], inputs[1]
     directions = 2 if attrs.get("direction") == b"bidirectional" else 1

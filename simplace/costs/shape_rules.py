@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
-from simplace.costs.layer_shapes import RECURRENT, Dims
+from simplace.costs.layer_shapes import RESERVE_SPACE, Dims, is_kept
 from simplace.costs.recurrent_memory import find_reserve_shape
 
 
@@ -17,17 +17,10 @@ def infer_shape(op: str, attrs: Mapping[str, Any], inputs: Sequence[Dims], slot:
     >>> infer_shape("Conv2D", {"strides": (1, 2, 2, 1), "padding": b"SAME"}, [(8, 9, 9, 3), (3, 3, 3, 16)])
     (8, 5, 5, 16)
     """
-    if slot:
-        return _infer_reserved(op, attrs, inputs, slot)
-    rule = _RULES.get(op)
+    if is_kept(op, slot):
+        return find_reserve_shape(op, attrs, inputs) if slot == RESERVE_SPACE else ()
+    rule = None if slot else _RULES.get(op)
     return rule(attrs, inputs) if rule is not None else None
-
-
-def _infer_reserved(op: str, attrs: Mapping[str, Any], inputs: Sequence[Dims], slot: int) -> Dims | None:
-    """Return the shape of what cuDNN's recurrent layers keep for their gradient: on the host it is a scalar."""
-    if op not in RECURRENT or "Backprop" in op or slot < KEPT:
-        return None
-    return find_reserve_shape(op, attrs, inputs) if slot == KEPT else ()
 
 
 def _infer_matmul(attrs: Mapping[str, Any], inputs: Sequence[Dims]) -> Dims | None:
@@ -51,7 +44,6 @@ def _infer_conv2d(attrs: Mapping[str, Any], inputs: Sequence[Dims]) -> Dims | No
     return image[0], height, width, filters[3]
 
 
-KEPT = 3  # the output `reserve_space` of cuDNN's recurrent layers; `host_reserved` is the next
 _RULES: Mapping[str, Callable[[Mapping[str, Any], Sequence[Dims]], Dims | None]] = {
     **dict.fromkeys("MatMul BatchMatMul BatchMatMulV2 BatchMatMulV3".split(), _infer_matmul),
     "Conv2D": _infer_conv2d,
