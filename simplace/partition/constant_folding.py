@@ -6,6 +6,7 @@ the partition, whether or not Grappler runs. What is folded is no work of a step
 
 from __future__ import annotations
 
+from collections.abc import Collection, Sequence
 from dataclasses import replace
 
 from simplace.graph.algorithm import order_by_inputs
@@ -25,29 +26,29 @@ def fold_constants(graph: PartitionedGraph) -> PartitionedGraph:
 
     Only control edges lead to it any more: `remove_dead_nodes` takes out what nothing else needs. A large tensor is
     made in each step, with all that it is made of; so is what others wait for by a control edge, beside its constant,
-    which has a name of its own (`ReplaceTensorWithConstant` moves data edges alone).
+    which has a name of its own (`ReplaceTensorWithConstant` moves data edges alone). A constant waits for all that its
+    node waited for, and what that was made of: in the body of a loop it is there in each iteration.
     """
     foldable, sizes = _find_foldable(graph), TensorSizes(graph.placed)
     ops = (i for i in foldable if graph.nodes[i].role == "op" and graph.nodes[i].op not in CONSTANTS)
     chosen = {i for i in ops if _leads_out(graph, i, foldable, sizes)}
-    folded = {i for i in chosen if _lies_where_constants_do(graph, i)}
+    folded = sorted(i for i in chosen if _lies_where_constants_do(graph, i))
     if not folded:
         return graph
-    awaited = sorted(i for i in folded if any(edge.dst_slot == CONTROL for edge in graph.outs[i]))
-    beside = {i: len(graph) + k for k, i in enumerate(awaited)}
-    replaced = folded.difference(awaited)
+    awaited = [i for i in folded if any(edge.dst_slot == CONTROL for edge in graph.outs[i])]
+    constant = {i: i for i in folded} | {i: len(graph) + k for k, i in enumerate(awaited)}
+    replaced = {i for i in folded if constant[i] == i}
     nodes = [node._replace(op=CONSTANT) if i in replaced else node for i, node in enumerate(graph.nodes)]
-    outs = [[edge for edge in edges if edge.dst not in replaced or edge.dst_slot == CONTROL] for edges in graph.outs]
+    outs = [[edge for edge in edges if edge.dst not in replaced] for edges in graph.outs]
     for k, i in enumerate(awaited):
         nodes.append(nodes[i]._replace(name=f"{nodes[i].name}/_{k}__cf__{k}", op=CONSTANT))
-        outs.append([edge._replace(src=beside[i]) for edge in outs[i] if edge.dst_slot != CONTROL])
+        outs.append([edge._replace(src=constant[i]) for edge in outs[i] if edge.dst_slot != CONTROL])
         outs[i] = [edge for edge in outs[i] if edge.dst_slot == CONTROL]
-        for edge in (edge for edge in graph.ins[i] if edge.dst_slot == CONTROL):
-            outs[edge.src].append(edge._replace(dst=beside[i]))
-    waiting = {edge.dst for edges in outs for edge in edges}
-    for i in sorted((replaced | set(beside.values())) - waiting):
+    before = _find_awaited(graph, foldable)
+    for i in folded:
         source = graph.sources[graph.devices.index(nodes[i].device)]
-        outs[source].append(PartEdge(source, CONTROL, i, CONTROL))
+        for src in sorted(before[i]) or [source]:
+            outs[src].append(PartEdge(src, CONTROL, constant[i], CONTROL))
     gone = {graph.nodes[i].origin: FOLDED for i in replaced}
     left_out = {**graph.left_out, **gone}
     return replace(graph, nodes=tuple(nodes), outs=tuple(map(tuple, outs)), left_out=left_out)
@@ -60,29 +61,54 @@ def is_folded(graph: PartitionedGraph, number: int) -> bool:
 
 
 def _find_foldable(graph: PartitionedGraph) -> set[int]:
-    """Find the constants, and the nodes that take nothing but what these nodes make.
+    """Find the constants, and the nodes that take nothing but what these nodes make; they may wait for any.
 
     Copies between the memories of the device are seen through; one that something else takes, too, is not found.
     """
     found: set[int] = set()
     sends = graph.memory_copies
-    receives = {send: receive for receive, send in sends.items()}
-    pending = [len(edges) + (i in sends) for i, edges in enumerate(graph.ins)]
-
-    def find_successors(i: int) -> list[int]:
-        return [*(edge.dst for edge in graph.outs[i]), *([receives[i]] if i in receives else ())]
-
-    for i in order_by_inputs(pending, find_successors):
-        taken = [sends[i]] if i in sends else [edge.src for edge in graph.ins[i] if edge.dst_slot != CONTROL]
-        is_copied = i in sends or i in receives
+    moved = {*sends, *sends.values()}
+    taken = _list_sources(graph, with_control=False)
+    for i in _order_by_sources(taken, range(len(graph))):
         if graph.nodes[i].op in CONSTANTS or (
-            taken and found.issuperset(taken) and (is_copied or _has_no_effect(graph, i))
+            taken[i] and found.issuperset(taken[i]) and (i in moved or _has_no_effect(graph, i))
         ):
             found.add(i)
     for receive, send in sends.items():
         if not found.issuperset(edge.dst for edge in graph.outs[receive]):
             found -= {send, receive}
     return found
+
+
+def _find_awaited(graph: PartitionedGraph, foldable: set[int]) -> dict[int, set[int]]:
+    """Map each foldable node to the others that it waits for, or that what it is made of does (`control_deps`)."""
+    sources = _list_sources(graph, with_control=True)
+    awaited: dict[int, set[int]] = {}
+    for i in _order_by_sources(sources, foldable):
+        found = awaited[i] = {src for src in sources[i] if src not in foldable and graph.nodes[src].role != "source"}
+        for src in foldable.intersection(sources[i]):
+            found |= awaited[src]
+    return awaited
+
+
+def _list_sources(graph: PartitionedGraph, *, with_control: bool) -> list[list[int]]:
+    """List the nodes that each node takes something from; a copy's receive takes from its send."""
+    sources = [[edge.src for edge in edges if with_control or edge.dst_slot != CONTROL] for edges in graph.ins]
+    for receive, send in graph.memory_copies.items():
+        sources[receive].append(send)
+    return sources
+
+
+def _order_by_sources(sources: Sequence[Sequence[int]], nodes: Collection[int]) -> list[int]:
+    """Order nodes so that what each takes from comes before it, of these nodes; what a cycle leads to is left out."""
+    pending = [-1] * len(sources)
+    takers: list[list[int]] = [[] for _ in sources]
+    for i in nodes:
+        inside = [src for src in sources[i] if src in nodes]
+        pending[i] = len(inside)
+        for src in inside:
+            takers[src].append(i)
+    return order_by_inputs(pending, takers.__getitem__)
 
 
 def _has_no_effect(graph: PartitionedGraph, number: int) -> bool:
@@ -114,12 +140,13 @@ def _find_host_outputs(graph: PartitionedGraph, number: int, device: str) -> tup
 
 
 def _leads_out(graph: PartitionedGraph, number: int, foldable: set[int], sizes: TensorSizes) -> bool:
-    """Return whether nodes that are not foldable take outputs of a node, and all of these are small enough.
+    """Return whether nodes that are not foldable take outputs of a node, and none of these is known to be too large.
 
-    A variant is: only what it refers to may be large.
+    A variant is small: only what it refers to may be large. So is, as a rule, what constants lead to without telling
+    its size, such as the axes that BroadcastGradientArgs finds.
     """
     slots = {edge.src_slot for edge in graph.outs[number] if edge.dst_slot != CONTROL and edge.dst not in foldable}
     origin = graph.nodes[number].origin
     types = graph.placed.graph.out_types[origin]
-    found = [0 if types[slot] == DataType.DT_VARIANT else sizes.size(origin, slot) for slot in slots]
-    return bool(found) and all(size is not None and size <= _LARGEST for size in found)
+    found = [0 if types[slot] == DataType.DT_VARIANT else sizes.size(origin, slot) or 0 for slot in slots]
+    return bool(found) and max(found) <= _LARGEST

@@ -12,7 +12,7 @@ from dataclasses import replace
 from simplace.graph.algorithm import order_by_inputs
 from simplace.graph.builder import CONTROL
 from simplace.graph.node_def import AttrValue, FuncRef, TensorInfo
-from simplace.graph.op_kinds import PLACEHOLDERS
+from simplace.graph.op_kinds import PLACEHOLDERS, is_next_iteration
 from simplace.partition.graph_partition import PartEdge, PartitionedGraph
 
 
@@ -34,8 +34,12 @@ def _find_equal(graph: PartitionedGraph) -> dict[int, int]:
     """Map each node that equals one before it to that one."""
     merged: dict[int, int] = {}
     available: dict[Hashable, int] = {}
-    pending = [len(edges) for edges in graph.ins]
-    for i in order_by_inputs(pending, lambda i: [edge.dst for edge in graph.outs[i]]):
+    pending = [sum(not is_next_iteration(graph.nodes[edge.src].op) for edge in edges) for edges in graph.ins]
+
+    def find_successors(i: int) -> list[int]:
+        return [] if is_next_iteration(graph.nodes[i].op) else [edge.dst for edge in graph.outs[i]]
+
+    for i in order_by_inputs(pending, find_successors):
         node = graph.nodes[i]
         if node.role != "op" or node.op in PLACEHOLDERS or graph.placed.is_stateful(node.op) or _takes_ref(graph, i):
             continue

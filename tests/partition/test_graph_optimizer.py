@@ -33,6 +33,25 @@ LISTS = """
     p = TensorListPushBack(l, x) @c {element_dtype=float, _output_shapes=(dims(),)}
     r = _Retval(p) @c {T=variant, index=0}
 """
+LOOP = """
+    x = Placeholder() @c {dtype=float, shape=dims(2)}
+    n = Enter(x) @c {T=float, frame_name=b"w", _output_shapes=(dims(2),)}
+    m = Merge(n, t) @c {T=float, N=2, _output_shapes=(dims(2),dims())}
+    p = Placeholder() @c {dtype=bool, shape=dims()}
+    q = Enter(p) @c {T=bool, frame_name=b"w", is_constant=True, _output_shapes=(dims(),)}
+    l = LoopCond(q) @c {_output_shapes=(dims(),)}
+    s = Switch(m, l) @c {T=float, _output_shapes=(dims(2),dims(2))}
+    i = Identity(s:1) @c {T=float, _output_shapes=(dims(2),)}
+    c = Const(^i) @c {dtype=float, _output_shapes=(dims(2),)}
+    d = Neg(c) @c {T=float, _output_shapes=(dims(2),)}
+    e = Exp(d) @c {T=float, _output_shapes=(dims(2),)}
+    a = AddV2(i, e) @c {T=float, _output_shapes=(dims(2),)}
+    b = AddV2(i, e) @c {T=float, _output_shapes=(dims(2),)}
+    y = Mul(a, b) @c {T=float, _output_shapes=(dims(2),)}
+    t = NextIteration(y) @c {T=float, _output_shapes=(dims(2),)}
+    o = Exit(s) @c {T=float, _output_shapes=(dims(2),)}
+    r = _Retval(o) @c {T=float, index=0}
+"""
 TWICE = """
     x = Placeholder() @c {dtype=float, shape=shape}
     a = Neg(x) @c
@@ -107,9 +126,27 @@ def test_an_empty_list_is_folded() -> None:
     assert ops(optimize(LISTS))["l"] == "Const"
 
 
+def test_in_the_body_of_a_loop_a_constant_waits_for_what_its_node_was_made_of() -> None:
+    found = optimize(LOOP)
+    assert ops(found)["e"] == "Const"
+    assert {"c", "d"}.isdisjoint(ops(found))
+    assert inputs(found, "e") == ["i"]
+
+
+def test_equal_nodes_of_a_loop_are_one() -> None:
+    found = optimize(LOOP)
+    assert inputs(found, "y") == ["a", "a"]
+    assert "b" not in ops(found)
+
+
 def test_a_large_constant_is_made_in_each_step() -> None:
     large = FOLDED.replace("dims(2)", "dims(1024, 1024, 3)")
     assert set(ops(optimize(large))) == {"c", "d", "e", "x", "y", "r"}
+
+
+def test_what_constants_lead_to_without_telling_its_size_is_folded() -> None:
+    found = optimize(FOLDED.replace("e = Exp(d) @c {_output_shapes=(dims(2),)}", "e = Exp(d) @c"))
+    assert ops(found) == {"e": "Const", "x": "Placeholder", "y": "AddV2", "r": "_Retval"}
 
 
 def test_what_is_left_out_says_why() -> None:
