@@ -1,51 +1,145 @@
 """What TensorLists hold: an element that was put into a list stays in memory until it is taken out, or the list ends.
 
 So the values that a loop keeps for its gradient (while_v2.py pushes them, round after round) are alive together.
-Mirrors tensorflow/core/kernels/list_kernels.cc and tensor_list.h: a list refers to its elements' tensors, copying none.
+Mirrors tensorflow/core/kernels/list_kernels.h, tensor_list.h and tensor_list_util.cc: a list refers to its elements'
+tensors; rows of a tensor that is made into a list are copied, each into memory of its own.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
+from typing import NamedTuple
 
+from simplace.costs.cost_model import Tensor
 from simplace.executor.variable_memory import Buffer
 
-NEW = frozenset({"EmptyTensorList", "TensorListReserve"})
-_PUT = {"TensorListPushBack": 1, "TensorListSetItem": 2, "TensorListFromTensor": 0}  # the number of the input
-_POP, _GET, _RESIZE = "TensorListPopBack", "TensorListGetItem", "TensorListResize"
-LIST_OPS = NEW.union(_PUT, (_POP, _GET, _RESIZE))
+RESERVE = "TensorListReserve"
+_SET = "TensorListSetItem"
+_PUT = {"TensorListPushBack": 1, _SET: 2}  # the number of the input
+_POP, _GET, _FROM, _RESIZE = "TensorListPopBack", "TensorListGetItem", "TensorListFromTensor", "TensorListResize"
+_ADD, _ZEROS = "AddN", "ZerosLike"  # of numbers as well as of lists
+_LIST_OPS = frozenset({"EmptyTensorList", RESERVE, _POP, _GET, _FROM, _RESIZE}).union(_PUT)
 
 
 @dataclass(slots=True, eq=False)
 class ListBuffer(Buffer):
     """Record of a list, which has no memory of its own; it holds one use of each of its `items`.
 
-    None is an item in memory that others account for, such as an argument's.
+    None is an item in memory that others account for, such as an argument's. `length` counts the elements of a list
+    that has as many from the beginning, some of them not in memory yet; None: it grows, or nothing tells. `reads` and
+    `writes` count since all have been in memory.
     """
 
     items: list[Buffer | None] = field(default_factory=list)
+    length: int | None = None
+    reads: int = 0
+    writes: int = 0
+
+    @property
+    def is_full(self) -> bool:
+        """Return whether all elements are in memory."""
+        return len(self.items) == self.length
 
 
-def compute_list(
-    op: str, inputs: Mapping[int, object], allocate: Callable[[int], Buffer | None]
-) -> list[Buffer | None]:
-    """Return the outputs of an op of `LIST_OPS`; `allocate` makes an output, by its number, in memory of its own.
+class Memory(NamedTuple):
+    """Record of how an op allocates so many bytes for the output of a number, and drops one use of a buffer."""
 
-    Which element an index means is not known here: the last one is taken, since all have one shape, as a rule.
+    allocate: Callable[[int, int], Buffer | None]
+    release: Callable[[Buffer | None], None]
+
+
+@dataclass(frozen=True)
+class ListCall:
+    """Record of what an op that is about lists is given, in memory and as tensors, by input, and what it puts out.
+
+    `length` is how many elements it reserves, None where nothing tells.
     """
-    if op == _GET:
-        known = inputs.get(0)
-        if not isinstance(known, ListBuffer) or not known.items:
-            return [allocate(0)]
-        return [_use(known.items[-1])]
-    made = ListBuffer("", 0, -1, 0) if op in NEW or op == "TensorListFromTensor" else _take_over(inputs.get(0))
-    if op == _POP:
-        return [made, made.items.pop() if made.items else allocate(1)]
-    if op in _PUT:
-        item = inputs.get(_PUT[op])
-        made.items.append(_use(item if isinstance(item, Buffer) else None))
+
+    op: str
+    inputs: Mapping[int, object]
+    given: Sequence[Tensor]
+    outputs: Sequence[Tensor]
+    length: int | None = None
+
+
+def is_about_lists(op: str, inputs: Mapping[int, object]) -> bool:
+    """Return whether an op makes lists, or computes something of lists that it is given."""
+    return op in _LIST_OPS or (op in (_ADD, _ZEROS) and all(isinstance(each, ListBuffer) for each in inputs.values()))
+
+
+def compute_list(call: ListCall, memory: Memory) -> list[Buffer | None]:
+    """Return the outputs of an op that is about lists.
+
+    Which element an index means is not known here: a full list is taken to be read, and written, one after the other,
+    as loops do; of any other the last element is read, and each that is written is a new one.
+    """
+    if call.op == _GET:
+        return [_read(call, memory)]
+    if call.op == _FROM:
+        return [_split(call.given[0], memory)]
+    if call.op == _ADD:
+        return [_add([each for each in call.inputs.values() if isinstance(each, ListBuffer)], memory)]
+    known = call.inputs.get(0)
+    if call.op == _ZEROS and isinstance(known, ListBuffer):
+        zeros = [None if item is None else memory.allocate(0, item.size) for item in known.items]
+        return [_make(zeros, known.length)]
+    made = _take_over(known)
+    if call.op != _SET:
+        made.length = call.length or None  # an array of no elements grows
+    if call.op == _POP:
+        return [made, made.items.pop() if made.items else memory.allocate(1, call.outputs[1].size)]
+    if call.op in _PUT:
+        given = call.inputs.get(_PUT[call.op])
+        _put(made, _use(given if isinstance(given, Buffer) else None), memory)
     return [made]
+
+
+def _read(call: ListCall, memory: Memory) -> Buffer | None:
+    known = call.inputs.get(0)
+    if not isinstance(known, ListBuffer) or not known.items:
+        return memory.allocate(0, call.outputs[0].size)
+    if not known.is_full:
+        return _use(known.items[-1])
+    known.reads += 1
+    return _use(known.items[(known.reads - 1) % len(known.items)])
+
+
+def _put(known: ListBuffer, item: Buffer | None, memory: Memory) -> None:
+    if not known.is_full:
+        known.items.append(item)
+        return
+    place = known.writes % len(known.items)
+    known.writes += 1
+    memory.release(known.items[place])
+    known.items[place] = item
+
+
+def _split(given: Tensor, memory: Memory) -> ListBuffer:
+    """Return the list of the rows of a tensor."""
+    length = given.shape[0] if given.shape else 0
+    return _make([memory.allocate(0, given.size // length) for _ in range(length)], length or None)
+
+
+def _add(lists: Sequence[ListBuffer], memory: Memory) -> ListBuffer:
+    """Return the sum of lists, one after the other; where only one of two has an element, it is that of the sum.
+
+    They are taken to have as few in common as their length allows: those of a loop's rounds have others each.
+    """
+    made = _make([_use(item) for item in lists[0].items], lists[0].length)
+    for other in lists[1:]:
+        length = made.length if made.length is not None else other.length
+        common = 0 if length is None else max(0, len(made.items) + len(other.items) - length)
+        sums = [None if item is None else memory.allocate(0, item.size) for item in other.items[:common]]
+        left = [*made.items[common:], *(_use(item) for item in other.items[common:])]
+        for item in made.items[:common]:
+            memory.release(item)
+        made = _make([*left, *sums], length)
+    return made
+
+
+def _make(items: list[Buffer | None], length: int | None) -> ListBuffer:
+    return ListBuffer("", 0, -1, 0, items=items, length=length)
 
 
 def _use(item: Buffer | None) -> Buffer | None:
@@ -57,9 +151,11 @@ def _use(item: Buffer | None) -> Buffer | None:
 
 def _take_over(given: object) -> ListBuffer:
     """Return a list with the items of another, which loses them where nobody else needs it."""
-    made = ListBuffer("", 0, -1, 0)
-    if isinstance(given, ListBuffer) and given.uses == 1:
+    if not isinstance(given, ListBuffer):
+        return _make([], None)
+    made = ListBuffer("", 0, -1, 0, length=given.length, reads=given.reads, writes=given.writes)
+    if given.uses == 1:
         made.items, given.items = given.items, made.items
-    elif isinstance(given, ListBuffer):
+    else:
         made.items = [_use(item) for item in given.items]
     return made

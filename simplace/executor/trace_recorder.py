@@ -9,7 +9,7 @@ from simplace.costs.cost_model import Tensor
 from simplace.costs.estimate import EstimatedGraph
 from simplace.executor import kernel_memory, kernel_scratch
 from simplace.executor.bfc_allocator import round_up
-from simplace.executor.list_memory import LIST_OPS, ListBuffer, compute_list
+from simplace.executor.list_memory import RESERVE, ListBuffer, ListCall, Memory, compute_list, is_about_lists
 from simplace.executor.trace import (
     PERMANENT,
     SCRATCH,
@@ -25,8 +25,8 @@ from simplace.executor.trace import (
 from simplace.executor.variable_memory import Buffer, VariableMemory
 from simplace.graph.builder import CONTROL
 from simplace.graph.dtypes import DataType, count_tensor_bytes
-from simplace.graph.node_def import ShapeAttr
-from simplace.graph.op_kinds import MUST_COMPILE, RETVALS, VARIABLE_HANDLE, is_arg, is_merge
+from simplace.graph.node_def import ShapeAttr, TensorInfo
+from simplace.graph.op_kinds import MUST_COMPILE, RETVALS, VARIABLE_HANDLE, is_arg, is_constant, is_merge
 
 _NOTHING = Tensor("", (), 0)
 _Change = Callable[[VariableMemory, Callable[[], Buffer | None]], Buffer | None]
@@ -90,15 +90,31 @@ class TraceRecorder:
             self._write_variables(node, inputs, time, span)
         if part.op in RETVALS:
             self._keep_results(inputs)
-        if part.op in LIST_OPS:
-            allocate = partial(self._output_of, node, time, span)
-            return list(compute_list(part.op, inputs, allocate))
+        if is_about_lists(part.op, inputs):
+            return self._compute_list(node, inputs, time, span)
         if node in self._row_accesses:
             self._change_variables(VariableMemory.access_rows, node, time, span)
         given = self._inputs(node)
         early = self._take_scratch(node, inputs, time, span) if part.op in kernel_scratch.POOLINGS else []
         made = [self._place_output(node, slot, inputs, given, time, span) for slot in range(len(tensors))]
         return [*made, *reversed(early or self._take_scratch(node, inputs, time, span))]
+
+    def _compute_list(self, node: int, inputs: Mapping[int, object], time: int, span: int) -> list[object]:
+        op = self._graph.nodes[node].op
+        length = self._find_length(node) if op == RESERVE else None
+        call = ListCall(op, inputs, self._inputs(node), self._estimated.outputs[node], length)
+
+        def allocate(slot: int, size: int) -> Buffer | None:
+            return self.allocate(self._graph.nodes[node].device, size, node, slot, time, span)
+
+        return list(compute_list(call, Memory(allocate, lambda buffer: self.release(buffer, time, span))))
+
+    def _find_length(self, node: int) -> int | None:
+        """Return how many elements a list reserves, where a constant tells it."""
+        source = self._graph.nodes[next(edge.src for edge in self._graph.ins[node] if edge.dst_slot == 1)]
+        is_known = is_constant(source.op) and source.origin >= 0
+        value = self._graph.placed.graph.attrs[source.origin].get("value") if is_known else None
+        return value.value if isinstance(value, TensorInfo) else None
 
     def _take_scratch(self, node: int, inputs: Mapping[int, object], time: int, span: int) -> list[Buffer | None]:
         """Allocate what a kernel takes besides, as far as it is known; an output that nobody takes ends so."""
@@ -220,9 +236,6 @@ class TraceRecorder:
         is_host = slot < len(on_host) and on_host[slot]
         device = self._hosts[part.device] if is_host else part.device
         return self.allocate(device, size, node, slot, time, span)
-
-    def _output_of(self, node: int, time: int, span: int, slot: int) -> Buffer | None:
-        return self._output(node, slot, self._estimated.outputs[node][slot].size, time, span)
 
     def _output_of_variable(self, node: int, size: int, time: int, span: int) -> Buffer | None:
         return self.allocate(self._graph.nodes[node].device, size, node, PERMANENT, time, span)

@@ -148,6 +148,35 @@ LOOP = """
         weight.assign_sub(0.1 * tape.gradient(loss, weight), read_value=False)
         return loss
 """
+READ = """
+    gate, weight = tf.Variable(tf.random.normal([128, 128])), tf.Variable(tf.random.normal([128, 128]))
+    arguments = (tf.random.normal([64, 12, 128]),)
+
+    @tf.function
+    def step(x):
+        with tf.GradientTape() as tape:
+            rows = tf.TensorArray(tf.float32, 12).unstack(tf.tanh(tf.transpose(x, [1, 0, 2]) @ weight))
+
+            def advance(i, state):  # each round adds the gradient of one row to those of all
+                return i + 1, state + tf.sigmoid(rows.read(i) @ gate)
+
+            loss = tf.reduce_mean(tf.while_loop(lambda i, _: i < 12, advance, (0, tf.ones([64, 128])))[1])
+        return tape.gradient(loss, (gate, weight))
+"""
+MAPPED = """
+    weight = tf.Variable(tf.random.normal([128, 128]))
+    arguments = (tf.random.normal([12, 64, 128]),)
+
+    @tf.function
+    def step(x):
+        with tf.GradientTape() as tape:
+            loss = tf.reduce_mean((tf.map_fn(lambda row: tf.tanh(row @ weight), x) - x) ** 2)
+        return tape.gradient(loss, weight)
+"""
+PROGRAMS = {
+    "momentum": MOMENTUM, "rows": ROWS, "inference": INFERENCE, "loop": LOOP, "read": READ, "mapped": MAPPED,
+}  # fmt: skip
+ANY_ORDER = {"read": 0.15, "mapped": 0.05}  # by so much TensorFlow's own peaks differ, whose order isn't fixed
 
 
 @pytest.fixture
@@ -179,11 +208,11 @@ def test_the_allocator_has_as_much_in_use_as_tensorflow_after_each_call(seed: in
         assert memory.in_use == in_use
 
 
-@pytest.mark.parametrize("program", [MOMENTUM, ROWS, INFERENCE, LOOP], ids=["momentum", "rows", "inference", "loop"])
+@pytest.mark.parametrize("name", PROGRAMS)
 @pytest.mark.usefixtures("forked")
-def test_a_step_allocates_what_tensorflow_allocates(program: str, tmp_path: Path, run_in_tensorflow: Run) -> None:
+def test_a_step_allocates_what_tensorflow_allocates(name: str, tmp_path: Path, run_in_tensorflow: Run) -> None:
     script = tmp_path / "model.py"
-    script.write_text("import tensorflow as tf\n" + dedent(program) + "\nstep(*arguments)\n")
+    script.write_text("import tensorflow as tf\n" + dedent(PROGRAMS[name]) + "\nstep(*arguments)\n")
     both, _ = run_in_tensorflow(STEP, str(script)).stderr.split("=== end")
     before, logged = both.split("=== step")
     theirs = Counter((name, int(size)) for name, size in ALLOCATION.findall(logged) if int(size) >= SEEN)
@@ -197,7 +226,7 @@ def test_a_step_allocates_what_tensorflow_allocates(program: str, tmp_path: Path
     (use,) = schedule.memory
     alive: dict[str, int] = {}
     follow_log(before.splitlines(), alive)
-    assert use.peak == pytest.approx(follow_log(logged.splitlines(), alive), rel=0.005)
+    assert use.peak == pytest.approx(follow_log(logged.splitlines(), alive), rel=ANY_ORDER.get(name, 0.005))
 
     run = read_allocations(both.splitlines())
     assert result.allocations is not None
