@@ -53,7 +53,8 @@ class Area:
 class AreaChart:
     """Record of panels over one time axis, which ends at `end` (seconds) at least; `unit` spells an amount.
 
-    `least` is the smallest step from one line of the grid to the next: 1 for whole numbers.
+    `least` is the smallest step from one line of the grid to the next: 1 for whole numbers. `error` is how far off
+    times are in the mean, as a share of them, 0 where they are no prediction.
 
     Raises:
         FigureError: the points of a band or line are not in the order of time, or an amount is negative.
@@ -66,6 +67,7 @@ class AreaChart:
     unit: Callable[[float], str] = "{:g}".format
     description: str = ""
     least: float = 0.0
+    error: float = 0.0
 
     def __post_init__(self) -> None:
         for area in self.areas:

@@ -15,7 +15,7 @@ from viz.palette import band_fill, blend, look
 from viz.shortening import fit_all
 from viz.stack import Piece, cut_columns, find_pieces, find_room, split_pieces
 from viz.style import SCREEN, Style
-from viz.time_axis import spell, ticks
+from viz.time_axis import spell, spell_error, ticks
 
 _HEAD, _GAP, _BELOW = 16.0, 14.0, 22.0
 # Points: the height of a panel by itself, and on a page of a fixed height.
@@ -165,7 +165,7 @@ class _Panel:
             y, bottom = self._y(piece.high), self._y(piece.low)
             amount = self.columns[piece.first][number]
             time = spell(float(f"{piece.first / len(self.columns) * self.drawing.end:.3g}"), self.drawing.end)
-            said = f"{band.title}: {self.drawing.chart.unit(amount)} at {time}"
+            said = f"{band.title}: {self.drawing.chart.unit(amount)} at {time}{spell_error(self.drawing.chart.error)}"
             self.canvas.box(x, y, width + _OVERLAP, bottom - y, fill, tooltip=visible(said))
             self._draw_pattern(band, piece, hatch)
             self.canvas.box(x, y, width + _RIM, _RIM, rim)

@@ -22,7 +22,7 @@ from viz.largest_text import draw_largest
 from viz.names import elide, visible
 from viz.palette import DeviceLook, blend, look, no_device
 from viz.style import SCREEN, Style
-from viz.time_axis import spell, ticks
+from viz.time_axis import spell, spell_error, ticks
 
 _TRACK, _BAR = 20.0, 15.0
 _TRACK_TIGHT, _BAR_TIGHT = 17.5, 13.5
@@ -222,7 +222,7 @@ class _Drawing:
         seconds = sum(one.seconds for one in entries)
         error = sum(one.seconds * one.error for one in entries) / seconds if seconds else 0.0
         rounded = float(f"{seconds:.3g}")
-        return spell(rounded, rounded) + (f" ± {max(error, 0.01):.0%}" if error else "")
+        return spell(rounded, rounded) + spell_error(error)
 
     def _table(self) -> None:
         """Write the table of letters, column by column, under its heading."""

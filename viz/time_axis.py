@@ -31,3 +31,12 @@ def spell(seconds: float, end: float) -> str:
         if end * factor >= 1:
             return f"{seconds * factor:.10g} {unit}"
     return f"{seconds * 1e9:.10g} ns"
+
+
+def spell_error(error: float) -> str:
+    """Return how far off a time is in the mean, as a share of it, for after the time; "" where it is no prediction.
+
+    >>> spell_error(0.125), spell_error(0.001), spell_error(0.0)
+    (' ± 12%', ' ± 1%', '')
+    """
+    return f" ± {max(error, 0.01):.0%}" if error else ""

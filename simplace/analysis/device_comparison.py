@@ -76,7 +76,7 @@ def compare_devices(before: Schedule, after: Schedule, least: float = _GAIN, bes
 def _try_batch(factor: int, before: Schedule, after: Schedule, beside: int) -> DevicesTrial:
     errors = before.uncertainty, after.uncertainty
     if beside > after.trace.makespan:
-        errors = errors[0], after.estimated.model.assume_error("copy")
+        errors = errors[0], after.estimated.model.assume_reliability("copy").error
     return DevicesTrial(factor, before.trace.makespan, max(after.trace.makespan, beside), errors)
 
 

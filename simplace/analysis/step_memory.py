@@ -72,6 +72,11 @@ class StepMemory:
         return choose_sizes(self.batches, self.batch)
 
     @property
+    def has_own_times(self) -> bool:
+        """Return whether the schedule is that of a step with this batch."""
+        return self.batch == self.batches.batch
+
+    @property
     def fits(self) -> bool:
         """Return whether no device runs out of memory."""
         return all(use.runs_out < 0 for use in self.uses)

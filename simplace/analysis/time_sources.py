@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from math import hypot
 from typing import Literal, NamedTuple
 
-from simplace.costs.cost_model import KernelCost, Source
+from simplace.costs.cost_model import Fixed, KernelCost, Source
 from simplace.costs.estimate import EstimatedGraph
 from simplace.executor.trace import Span
 
@@ -42,13 +42,13 @@ def find_cost(estimated: EstimatedGraph, span: Span) -> KernelCost | None:
 
 
 def find_source(estimated: EstimatedGraph, span: Span) -> TimeSource:
-    """Return where a span's length comes from; copies, launches and bookkeeping alone are guessed."""
+    """Return where a span's length comes from."""
     cost = find_cost(estimated, span)
     if cost is not None and cost.host_s + cost.device_s > 0:
         return TimeSource(cost.source, cost.off, _find_kind(estimated, span, cost))
-    if span.kind == "copy":
-        return TimeSource("guessed", estimated.model.assume_error("copy"), "copy")
-    return TimeSource("guessed", estimated.model.assume_error("executor"), "executor")
+    what: Fixed = span.kind if span.kind in ("copy", "launch") else "executor"
+    source, error = estimated.model.assume_reliability(what)
+    return TimeSource(source, error, "copy" if what == "copy" else "executor")
 
 
 def _find_kind(estimated: EstimatedGraph, span: Span, cost: KernelCost) -> Kind:
@@ -80,7 +80,7 @@ def list_errors(estimated: EstimatedGraph, path: Sequence[Span]) -> dict[Kind, f
         found = find_source(estimated, span)
         off[found.kind] += found.error * span.duration / whole
     between = max(0, whole - sum(span.duration for span in path))
-    off["executor"] += estimated.model.assume_error("executor") * between / whole
+    off["executor"] += estimated.model.assume_reliability("executor").error * between / whole
     return off
 
 

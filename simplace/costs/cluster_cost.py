@@ -45,7 +45,7 @@ def estimate_cluster(kernels: Sequence[FusedKernel], model: CostModel, *, is_com
     whole = max(ended[0] - first, ended[1]) if run.is_on_gpu else 0.0
     waits = max(0.0, whole - busy)
     guessed = waits + sum(seconds for seconds, cost in parts if cost.source == "guessed")
-    error = waits * model.assume_error("executor") + sum(seconds * cost.off for seconds, cost in parts)
+    error = waits * model.assume_reliability("launch").error + sum(seconds * cost.off for seconds, cost in parts)
     longest = max(parts, key=lambda part: part[0])[1]
     known: Source = "calibrated" if longest.source == "calibrated" else "modelled"
     later = max(0.0, ended[0] - first) if run.is_on_gpu else 0.0
@@ -105,7 +105,7 @@ class _ClusterRun:
         if not self.is_on_gpu:
             return course
         wait = self._model.copy(1, "GPU", "CPU")
-        self.parts.append((times, KernelCost(wait, wait, error=self._model.assume_error("copy"))))
+        self.parts.append((times, KernelCost(wait, wait, error=self._model.assume_reliability("copy").error)))
         return _join(course, ((wait, wait), (wait, wait)))
 
 

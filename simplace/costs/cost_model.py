@@ -10,11 +10,18 @@ from typing import Any, Literal, NamedTuple, Protocol
 
 Source = Literal["measured", "modelled", "guessed", "calibrated"]
 Bound = Literal["latency", "memory", "arithmetic"]
-Fixed = Literal["copy", "executor"]  # what a cost model estimates beside kernels
+Fixed = Literal["copy", "launch", "executor"]  # what a cost model estimates beside kernels
 PeerWay = Literal["nvlink", "pcie", "host"]
 
 # How far off times are taken to be in the mean where no table of errors tells: docs/costs.md has the reasons.
 MEASURED_ERROR, GUESSED_ERROR, COPY_ERROR = 0.03, 0.5, 0.25
+
+
+class Reliability(NamedTuple):
+    """Record of where times come from; `error` is how far off they are in the mean, as a share of them."""
+
+    source: Source
+    error: float
 
 
 class Tensor(NamedTuple):
@@ -247,8 +254,8 @@ class CostModel(Protocol):
         """
         ...
 
-    def assume_error(self, what: Fixed) -> float:
-        """Return how far off copies, or launches and the executor's own times, are in the mean, as a share."""
+    def assume_reliability(self, what: Fixed) -> Reliability:
+        """Return where copies, launches or the executor's own times come from, and how far off they are in the mean."""
         ...
 
     def collective(self, call: CollectiveCall) -> KernelCost:

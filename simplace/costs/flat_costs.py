@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field
 
-from simplace.costs.cost_model import CollectiveCall, Fixed, KernelCost, OpCall, Overheads, PeerWay
+from simplace.costs.cost_model import CollectiveCall, Fixed, KernelCost, OpCall, Overheads, PeerWay, Reliability
 from simplace.costs.op_work import is_free
 
 
@@ -33,9 +33,9 @@ class FlatCosts:
         """Return "pcie": a flat cost has no bandwidth that anything could share."""
         return "pcie"
 
-    def assume_error(self, what: Fixed) -> float:
-        """Return 0: a flat cost is no prediction."""
-        return 0.0
+    def assume_reliability(self, what: Fixed) -> Reliability:
+        """Return an error of 0: a flat cost is no prediction."""
+        return Reliability("guessed", 0.0)
 
     def collective(self, call: CollectiveCall) -> KernelCost:
         """Estimate a collective: as a copy."""

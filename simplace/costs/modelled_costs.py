@@ -6,7 +6,17 @@ from dataclasses import dataclass, field, replace
 from typing import Any
 
 from simplace.costs.collectives import count_whole_bytes, find_fabric, reach_peer, time_collective
-from simplace.costs.cost_model import COMPILED, Bound, CollectiveCall, Fixed, KernelCost, OpCall, Overheads, PeerWay
+from simplace.costs.cost_model import (
+    COMPILED,
+    Bound,
+    CollectiveCall,
+    Fixed,
+    KernelCost,
+    OpCall,
+    Overheads,
+    PeerWay,
+    Reliability,
+)
 from simplace.costs.gpu_constants import GpuConstants, read_constants
 from simplace.costs.gpu_convolutions import Convolution, Pass, time_convolution
 from simplace.costs.gpu_kernels import (
@@ -89,9 +99,9 @@ class ModelledCosts:
         kind = find_fabric(self.sheet).kind
         return kind if kind in ("pcie", "host") else "nvlink"
 
-    def assume_error(self, what: Fixed) -> float:
-        """Return how far off copies or fixed times are taken to be."""
-        return self.roofline.assume_error(what)
+    def assume_reliability(self, what: Fixed) -> Reliability:
+        """Return where copies and fixed times come from, and how far off they are taken to be."""
+        return self.roofline.assume_reliability(what)
 
     def collective(self, call: CollectiveCall) -> KernelCost:
         """Estimate a member of a collective: between GPUs as NCCL runs it."""
@@ -142,7 +152,7 @@ class ModelledCosts:
         later = (launches - 1) * cost.host_s
         whole = max(cost.device_s, later + cost.device_s / launches)
         waits = whole - cost.device_s
-        error = (waits * self.assume_error("executor") + cost.device_s * cost.off) / whole
+        error = (waits * self.assume_reliability("launch").error + cost.device_s * cost.off) / whole
         bound: Bound | None = "latency" if waits > cost.device_s else cost.bound
         return cost._replace(
             device_s=whole, shards=1 if waits else cost.shards, launches=launches, later_s=later, waits_s=waits,

@@ -25,6 +25,7 @@ from simplace.costs.cost_model import (
     OpCall,
     Overheads,
     PeerWay,
+    Reliability,
 )
 from simplace.costs.outcomes import Outcomes
 from simplace.costs.roofline import count_shards
@@ -96,9 +97,10 @@ class RecordedCosts:
         """Return how a copy from a GPU to another goes."""
         return self.rest.peer_way
 
-    def assume_error(self, what: Fixed) -> float:
-        """Return how far off copies are taken to be, and fixed times, which may have been measured, too."""
-        return MEASURED_ERROR if what == "executor" and self.fixed is not None else self.rest.assume_error(what)
+    def assume_reliability(self, what: Fixed) -> Reliability:
+        """Return where copies and fixed times come from: the executor's may have been measured, too."""
+        is_measured = what == "executor" and self.fixed is not None
+        return Reliability("measured", MEASURED_ERROR) if is_measured else self.rest.assume_reliability(what)
 
     def collective(self, call: CollectiveCall) -> KernelCost:
         """Estimate a member of a collective."""

@@ -22,6 +22,7 @@ from simplace.costs.cost_model import (
     OpCall,
     Overheads,
     PeerWay,
+    Reliability,
 )
 from simplace.costs.gpu_memory import compute_usable_bytes
 from simplace.costs.hardware import CPU_2_CORES, Hardware, Processor
@@ -99,9 +100,9 @@ class Roofline:
         """Return how a copy from a GPU to another goes."""
         return "pcie" if self.hardware.peer_link == self.hardware.host_link else "nvlink"
 
-    def assume_error(self, what: Fixed) -> float:
-        """Return how far off copies or fixed times are taken to be."""
-        return COPY_ERROR if what == "copy" else GUESSED_ERROR
+    def assume_reliability(self, what: Fixed) -> Reliability:
+        """Return that copies and fixed times are guessed, and how far off they are taken to be."""
+        return Reliability("guessed", COPY_ERROR if what == "copy" else GUESSED_ERROR)
 
     def collective(self, call: CollectiveCall) -> KernelCost:
         """Estimate a member of a collective: a ring, each of whose parts takes a link's latency and its bytes' time.

@@ -35,7 +35,7 @@ class CopyCosts:
         chosen = [i for i in numbers if copies.slots[i] != CONTROL]
         sizes = [copies.sizes[i] or 0 for i in chosen]
         seconds = sum(map(self._estimate, map(copies.__getitem__, chosen)))
-        error = self.model.assume_error("copy") if seconds else 0.0
+        error = self.model.assume_reliability("copy").error if seconds else 0.0
         return StepCost(len(chosen), sum(sizes), seconds, error, ("guessed",) if error else ())
 
     def of_move(self, homes: Mapping[int, str]) -> StepCost:

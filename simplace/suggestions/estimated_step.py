@@ -84,7 +84,7 @@ class Step:
         if self.input is not None and self.is_input_bound:
             return self.input.errors
         if self.copied == self.nanoseconds:
-            return {"copy": self.schedule.estimated.model.assume_error("copy")}
+            return {"copy": self.schedule.estimated.model.assume_reliability("copy").error}
         return self.schedule.errors
 
     @property

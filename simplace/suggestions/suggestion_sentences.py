@@ -307,7 +307,7 @@ def _format_step(step: Step) -> str:
     if step.woken:
         woken = format_uncertain(step.woken, WAKE_ERROR_NS / WAKE_NS)
         return f"{format_makespan(step.schedule)} and {woken} to wake threads"
-    given = format_uncertain(step.given, step.schedule.estimated.model.assume_error("copy"))
+    given = format_uncertain(step.given, step.schedule.estimated.model.assume_reliability("copy").error)
     return f"{format_makespan(step.schedule)} after {given} of copies"
 
 

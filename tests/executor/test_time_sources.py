@@ -7,8 +7,8 @@ from unittest.mock import ANY
 import pytest
 
 from simplace.analysis.schedule import schedule_placement
-from simplace.analysis.time_sources import share_sources
-from simplace.costs.cost_model import COPY_ERROR, GUESSED_ERROR, MEASURED_ERROR, KernelCost, OpCall
+from simplace.analysis.time_sources import find_cost, find_source, share_sources
+from simplace.costs.cost_model import COPY_ERROR, GUESSED_ERROR, MEASURED_ERROR, KernelCost, OpCall, Overheads
 from simplace.costs.modelled_costs import make_modelled_costs
 from simplace.costs.recorded_costs import RecordedCosts
 from simplace.explain.finding_lines import format_error
@@ -43,6 +43,21 @@ def test_a_path_is_shared_among_its_sources(done) -> None:
     assert sum(one.share for one in shares) == pytest.approx(1)
     assert shares[1].error == make_modelled_costs("t4").constants.errors["latency"]
     assert (shares[0].error, shares[2].error) == (MEASURED_ERROR, pytest.approx(0.4, abs=0.01))
+
+
+def test_what_the_executor_takes_is_measured_if_a_file_has_it_but_no_launch_of_a_gpu(done) -> None:
+    costs = RecordedCosts("costs.json", {"B": 3e-3}, make_modelled_costs("t4"), fixed=Overheads(op_s=1e-6))
+    recorded = schedule_placement(placed(WORLD), costs=costs, inter_op=1)
+    found = {
+        span.kind: find_source(recorded.estimated, span)[:2]
+        for span in recorded.trace.spans
+        if find_cost(recorded.estimated, span) is None or recorded.estimated.graph.nodes[span.node].role == "recv"
+    }
+    assert found == {
+        "op": ("measured", MEASURED_ERROR),
+        "launch": ("guessed", GUESSED_ERROR),
+        "copy": ("guessed", COPY_ERROR),
+    }
 
 
 def test_nothing_has_no_sources(done) -> None:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 
 from simplace.analysis.schedule import Schedule, schedule_placement
-from simplace.costs.cost_model import Bound, CollectiveCall, Fixed, KernelCost, OpCall, Overheads, PeerWay
+from simplace.costs.cost_model import Bound, CollectiveCall, Fixed, KernelCost, OpCall, Overheads, PeerWay, Reliability
 from simplace.devices.device_set import DeviceSet
 from simplace.executor.control_flow import control_flow
 from simplace.executor.step_options import Threads
@@ -55,8 +55,8 @@ class Costs:
     def copy(self, size: int, source: str, target: str) -> float:
         return 0.0 if source == target == "CPU" else self.copies / 1000
 
-    def assume_error(self, what: Fixed) -> float:
-        return 0.25 if what == "copy" else 0.5
+    def assume_reliability(self, what: Fixed) -> Reliability:
+        return Reliability("guessed", 0.25 if what == "copy" else 0.5)
 
     def collective(self, call: CollectiveCall) -> KernelCost:
         return KernelCost(self.launch / 1000 if call.device_type == "GPU" else 0.0, self.collectives / 1000)

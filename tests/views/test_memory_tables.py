@@ -12,6 +12,7 @@ from simplace.analysis.schedule import Schedule
 from simplace.analysis.step_memory import StepMemory
 from simplace.exports.memory_report import report_memory
 from simplace.program.program import Resource
+from simplace.views.figures.memory_chart import memory_chart
 from simplace.views.text.memory_tables import describe_batch, write_memory, write_verdict
 from tests.executor.worlds import Costs, run
 
@@ -95,6 +96,13 @@ def test_another_batch_needs_what_a_step_of_that_batch_needs(batch: int) -> None
     other = StepMemory.of(step(batch=64, units=32, limit=10**6), batch=batch)
     own = StepMemory.of(step(batch=batch, units=32, limit=10**6))
     assert [other.needed(use) for use in other.uses] == [own.needed(use) for use in own.uses]
+
+
+def test_another_batch_has_no_times_of_its_own() -> None:
+    memory = StepMemory.of(step(), batch=32)
+    assert "\nGPU:0 at its peak\n" in write_memory(memory)
+    caption = memory_chart(memory.schedule, memory.uses, memory.resize).caption
+    assert caption == "memory over a step, at the times of the program's own batch; costs by name"
 
 
 def grow_elsewhere(batch: int) -> str:

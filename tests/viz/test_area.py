@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from dataclasses import replace
 
 import pytest
 from hypothesis import given
@@ -38,6 +39,12 @@ def test_a_line_and_its_meaning_are_the_golden_text(golden: Callable[[str, str],
 
 def test_svg_is_the_golden_text(golden: Callable[[str, str], None]) -> None:
     golden("area.svg", render(to_dot(CHART)).decode())
+
+
+def test_times_that_one_points_at_have_their_error() -> None:
+    run = AreaChart("t", "c", (Area("run", (Band("CPU:0", ((0.0, 1.0),)),)),), 2.0, error=0.25)
+    assert "CPU:0: 1 at 0 ± 25%" in to_dot(run)
+    assert "±" not in to_dot(replace(run, error=0.0))
 
 
 @pytest.mark.parametrize("style", STYLES)

@@ -309,11 +309,12 @@ class ScheduleView {
     const span = this.#spanAt(event);
     this.tip.hidden = !span;
     if (!span) return;
-    const waited = span.waited ? `; waited ${duration(span.waited)} for a ${span.why}` : "";
+    const off = plusMinus(this.program.schedule.uncertainty);
+    const waited = span.waited ? `; waited ${duration(span.waited)}${off} for a ${span.why}` : "";
     const shared = span.sharing ? `; ${span.sharing}` : "";
     const line = span.node >= 0 ? this.program.column("at", span.node) : "";
     const bound = this.#bound(span);
-    this.tip.textContent = visible(`${this.#name(span)}: ${span.kind}, ${spelled(span)}${span.source.error ? ` (${span.source.source})` : ""}${bound ? `, ${bound},` : ""} from ${duration(span.start)}${shared}${waited}${line ? `; ${line}` : ""}`);
+    this.tip.textContent = visible(`${this.#name(span)}: ${span.kind}, ${spelled(span)}${span.source.error ? ` (${span.source.source})` : ""}${bound ? `, ${bound},` : ""} from ${duration(span.start)}${off}${shared}${waited}${line ? `; ${line}` : ""}`);
     const left = Math.min(event.offsetX + 12, this.canvas.clientWidth - this.tip.offsetWidth - 8);
     this.tip.style.left = `${Math.max(0, left)}px`;
     this.tip.style.top = `${Math.max(0, Math.min(event.offsetY + 14, this.canvas.clientHeight - this.tip.offsetHeight - 4))}px`;

@@ -37,9 +37,12 @@ def memory_chart(
     areas = tuple(_make_area(schedule, family) for family in families)
     placement = schedule.placement
     title = f"{shorten_title(placement.program.title)}: {_tell_peak(schedule, uses)}"
-    caption = _write_caption(schedule, uses, drawn)
+    over = format_makespan(schedule) if resize is keep_size else "a step, at the times of the program's own batch"
+    caption = _write_caption(schedule, over, uses, drawn)
     said = f"{describe_placement(Placed(placement), 'Simulated memory')} {title}; {caption}."
-    return AreaChart(title, caption, areas, schedule.trace.makespan / 1e9, _format_amount, said)
+    return AreaChart(
+        title, caption, areas, schedule.trace.makespan / 1e9, _format_amount, said, error=schedule.uncertainty
+    )
 
 
 def _fold_alike(devices: Sequence[DeviceBands]) -> list[list[DeviceBands]]:
@@ -91,11 +94,11 @@ def _tell_peak(schedule: Schedule, uses: Sequence[MemoryUse]) -> str:
     return f"up to {format_bytes(peak.peak)}{of} on {schedule.placement.devices.by_name[peak.device].short}"
 
 
-def _write_caption(schedule: Schedule, uses: Sequence[MemoryUse], drawn: Sequence[MemoryUse]) -> str:
+def _write_caption(schedule: Schedule, over: str, uses: Sequence[MemoryUse], drawn: Sequence[MemoryUse]) -> str:
     devices = schedule.placement.devices.by_name
     small = [f"{devices[use.device].short} {format_bytes(use.peak)}" for use in uses if use.peak and use not in drawn]
     parts = [
-        f"memory over {format_makespan(schedule)}",
+        f"memory over {over}",
         f"costs {schedule.estimated.model.name}",
         *([f"not drawn: {', '.join(small)}"] if small else []),
     ]

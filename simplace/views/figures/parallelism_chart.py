@@ -36,7 +36,9 @@ def parallelism_chart(schedule: Schedule) -> AreaChart:
     busy = tuple((time, sum(amounts)) for time, amounts in add_up([_list_points(width.working) for width in widths]))
     title = f"{shorten_title(placement.program.title)}: {_tell_most(busy)}"
     areas = (_draw_running(schedule, widths, busy), _draw_waiting(schedule, widths)) if widths else ()
-    return AreaChart(title, caption, areas, schedule.trace.makespan / 1e9, description=said, least=1.0)
+    return AreaChart(
+        title, caption, areas, schedule.trace.makespan / 1e9, description=said, least=1.0, error=schedule.uncertainty
+    )
 
 
 def _tell_most(busy: Points) -> str:

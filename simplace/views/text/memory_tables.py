@@ -226,7 +226,8 @@ def _kind_table(memory: StepMemory, use: MemoryUse, roles: VariableRoles) -> Tab
     if lost > 0:
         cells.append((_LOST, format_bytes(lost), f"{lost / needed:.0%}", "-", "-"))
     short = memory.schedule.placement.devices.by_name[use.device].short
-    title = f"{short} at its peak, {format_uncertain(use.peak_at, memory.schedule.uncertainty)} into the step"
+    at = f", {format_uncertain(use.peak_at, memory.schedule.uncertainty)} into the step" if memory.has_own_times else ""
+    title = f"{short} at its peak{at}"
     return Table((Column("kind", flexible=False), *_PARTS), tuple(cells), title)
 
 
