@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass, replace
+from math import hypot
 
 from simplace.analysis.batch_memory import ELEMENTS, GIVEN, BatchMemory
 from simplace.analysis.schedule import Schedule
+from simplace.analysis.time_sources import Kind, compare_errors
 from simplace.costs.estimate import estimate_costs
 from simplace.executor.execution import execute_graph
 from simplace.executor.trace import PERMANENT
@@ -19,13 +22,14 @@ _MOST = 256  # times the batch: what no larger one makes faster, is not worth it
 class DevicesTrial:
     """Record of a step on two machines, in nanoseconds, with a batch that is `factor` times the program's own.
 
-    `errors` are how far off the two times are in the mean, as shares.
+    `errors` are how far off the two times are in the mean, as shares, and `quotient_error` their quotient.
     """
 
     factor: int
     before: int
     after: int
     errors: tuple[float, float]
+    quotient_error: float
 
 
 @dataclass(frozen=True, slots=True)
@@ -47,6 +51,10 @@ class DeviceComparison:
         """Return by what part of itself the time of an example grows on the second machine."""
         per_example = trial.before / self.examples[0]
         return trial.after / self.examples[1] / per_example - 1 if per_example else 0.0
+
+    def find_change_error(self, trial: DevicesTrial) -> float:
+        """Return how far off the change is in the mean, as a part of the time of an example on the first machine."""
+        return (1 + self.change(trial)) * trial.quotient_error
 
     @property
     def worth_from(self) -> DevicesTrial | None:
@@ -74,10 +82,14 @@ def compare_devices(before: Schedule, after: Schedule, least: float = _GAIN, bes
 
 
 def _try_batch(factor: int, before: Schedule, after: Schedule, beside: int) -> DevicesTrial:
-    errors = before.uncertainty, after.uncertainty
+    makespans = before.trace.makespan, max(after.trace.makespan, beside)
+    off: Mapping[Kind, float] = after.errors
     if beside > after.trace.makespan:
-        errors = errors[0], after.estimated.model.assume_reliability("copy").error
-    return DevicesTrial(factor, before.trace.makespan, max(after.trace.makespan, beside), errors)
+        off = {"copy": after.estimated.model.assume_reliability("copy").error}
+    errors = before.uncertainty, hypot(*off.values())
+    is_one_model = before.estimated.model.name == after.estimated.model.name  # which is off alike on both machines
+    quotient_error = compare_errors(before.errors, off) if is_one_model else hypot(*errors)
+    return DevicesTrial(factor, *makespans, errors, quotient_error)
 
 
 def count_examples(memory: BatchMemory) -> int:

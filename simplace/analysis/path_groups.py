@@ -7,11 +7,12 @@ overlap; between two spans, for hand-offs and polling.
 from __future__ import annotations
 
 import re
-from collections import Counter
+from collections import Counter, defaultdict
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, replace
 
 from simplace.analysis.schedule import Schedule
+from simplace.analysis.time_sources import add_errors
 from simplace.executor.trace import Span
 from simplace.explain.copy_causes import CopyCause, group_copy_causes
 from simplace.explain.gradient_findings import get_gradient_scope
@@ -24,21 +25,29 @@ _OF_KIND = {"launch": "launches", "dead": "dead nodes", "copy": "copies", "colle
 
 @dataclass(frozen=True, slots=True)
 class PathShare:
-    """Record of the time of a critical path, in nanoseconds, that goes to one layer or op type, over `events` spans."""
+    """Record of the time of a critical path, in nanoseconds, that goes to one layer or op type, over `events` spans.
+
+    `error` is how far off the time is in the mean, as a share of it.
+    """
 
     name: str
     time: int
     events: int
+    error: float
 
 
 @dataclass(frozen=True, slots=True)
 class CauseTime:
-    """Record of the copies that one decision causes: how many, their bytes, their time on the critical path (ns)."""
+    """Record of the copies that one decision causes: how many, their bytes, their time on the critical path (ns).
+
+    `error` is how far off that time is in the mean, as a share of it.
+    """
 
     cause: CopyCause
     count: int
     size: int
     time: int
+    error: float
 
 
 def group_by_op(schedule: Schedule) -> tuple[PathShare, ...]:
@@ -82,9 +91,11 @@ def rank_copy_causes(schedule: Schedule) -> tuple[CauseTime, ...]:
             on_path[graph.nodes[schedule.trace.spans[number].node].copy] += time
     known = [(i, copy) for i, one in enumerate(graph.copies) if (copy := _translate(schedule, one)) is not None]
     causes = group_copy_causes(schedule.placement, [copy for _, copy in known])
+    times = [sum(on_path[known[i][0]] for i in cause.copies) for cause in causes]
+    off = schedule.estimated.model.assume_reliability("copy").error
     found = [
-        CauseTime(cause, len(cause.copies), cause.size, sum(on_path[known[i][0]] for i in cause.copies))
-        for cause in causes
+        CauseTime(cause, len(cause.copies), cause.size, time, off if time else 0.0)
+        for cause, time in zip(causes, times, strict=True)
     ]
     return tuple(sorted(found, key=lambda one: -one.time))
 
@@ -99,13 +110,20 @@ def _translate(schedule: Schedule, copy: Copy) -> Copy | None:
 
 
 def _group(schedule: Schedule, name: Callable[[Span], str]) -> tuple[PathShare, ...]:
-    times, events, spans = Counter[str](), Counter[str](), schedule.trace.spans
+    found: defaultdict[str, list[tuple[Span | None, int]]] = defaultdict(list)
     for number, time in _list_times(schedule):
-        key = name(spans[number]) if number >= 0 else BETWEEN
-        times[key] += time
-        events[key] += number >= 0
-    found = (PathShare(key, time, events[key]) for key, time in times.items() if time)
-    return tuple(sorted(found, key=lambda share: (-share.time, share.name)))
+        span = schedule.trace.spans[number] if number >= 0 else None
+        found[BETWEEN if span is None else name(span)].append((span, time))
+    shares = (
+        PathShare(
+            key,
+            sum(time for _, time in times),
+            sum(span is not None for span, _ in times),
+            add_errors(schedule.estimated, times),
+        )
+        for key, times in found.items()
+    )
+    return tuple(sorted((share for share in shares if share.time), key=lambda share: (-share.time, share.name)))
 
 
 def _list_times(schedule: Schedule) -> Iterator[tuple[int, int]]:

@@ -86,12 +86,18 @@ def list_errors(estimated: EstimatedGraph, path: Sequence[Span]) -> dict[Kind, f
 
 def measure_error(estimated: EstimatedGraph, spans: Iterable[Span]) -> float:
     """Return how far off the sum of the lengths of spans is in the mean, as a share of it."""
+    return add_errors(estimated, ((span, span.duration) for span in spans))
+
+
+def add_errors(estimated: EstimatedGraph, times: Iterable[tuple[Span | None, int]]) -> float:
+    """Return how far off a sum of times is, each of them taken from a span, or from between two of a path (None)."""
     off: defaultdict[Kind, float] = defaultdict(float)
     whole = 0
-    for span in spans:
-        found = find_source(estimated, span)
-        off[found.kind] += found.error * span.duration
-        whole += span.duration
+    between = TimeSource(*estimated.model.assume_reliability("executor"), "executor")
+    for span, time in times:
+        found = between if span is None else find_source(estimated, span)
+        off[found.kind] += found.error * time
+        whole += time
     return hypot(*off.values()) / whole if whole else 0.0
 
 

@@ -10,7 +10,7 @@ from simplace.analysis.device_comparison import DeviceComparison
 from simplace.analysis.device_time import CAUSES, DeviceTime
 from simplace.analysis.link_use import LinkUse
 from simplace.analysis.memory import Held, MemoryUse
-from simplace.analysis.path_groups import CauseTime, group_by_layer, group_by_op, rank_copy_causes
+from simplace.analysis.path_groups import CauseTime, PathShare, group_by_layer, group_by_op, rank_copy_causes
 from simplace.analysis.schedule import Schedule
 from simplace.analysis.step_findings import find_in_step
 from simplace.analysis.time_sources import find_cost, find_source
@@ -49,8 +49,8 @@ def report_schedule(schedule: Schedule, verdict: str) -> dict[str, Any]:
         "lanes": [{"name": track.name, "kind": track.kind, "owner": track.owner} for track in trace.tracks],
         "spans": [_report_span(schedule, i) for i in range(len(trace.spans))],
         "critical_path": list(schedule.critical_path),
-        "critical_path_by_layer": [asdict(share) for share in group_by_layer(schedule)],
-        "critical_path_by_op": [asdict(share) for share in group_by_op(schedule)],
+        "critical_path_by_layer": [_report_share(share) for share in group_by_layer(schedule)],
+        "critical_path_by_op": [_report_share(share) for share in group_by_op(schedule)],
         "copy_causes": [_report_cause(schedule, one) for one in rank_copy_causes(schedule)],
         "findings": report_findings(find_in_step(schedule)),
         "busy": [
@@ -103,8 +103,15 @@ def report_comparison(found: DeviceComparison) -> dict[str, Any]:
         "examples": {"before": found.examples[0], "after": found.examples[1]},
         "worth_from": None if least is None else least.factor * found.examples[0],
         "unknown": found.unknown or None,
-        "trials": [{**asdict(one), "change": found.change(one)} for one in found.trials],
+        "trials": [
+            {**asdict(one), "change": found.change(one), "change_error": round(found.find_change_error(one), 4)}
+            for one in found.trials
+        ],
     }
+
+
+def _report_share(share: PathShare) -> dict[str, Any]:
+    return {**asdict(share), "error": round(share.error, 4)}
 
 
 def _report_cause(schedule: Schedule, one: CauseTime) -> dict[str, Any]:
@@ -112,7 +119,7 @@ def _report_cause(schedule: Schedule, one: CauseTime) -> dict[str, Any]:
     placement, reason = schedule.placement, one.cause.reason
     return {
         "node": placement.graph.names[reason.node], "rule": reason.rule, "source": one.cause.source,
-        "copies": one.count, "bytes": one.size, "on_critical_path": one.time,
+        "copies": one.count, "bytes": one.size, "on_critical_path": one.time, "error": round(one.error, 4),
         "text": str(state_reason(placement, reason)),
     }  # fmt: skip
 
@@ -125,6 +132,7 @@ def _report_device_time(schedule: Schedule, one: DeviceTime) -> dict[str, Any]:
         "busy": one.busy,
         "idle": one.idle,
         "waits": {cause: one.waits[cause].time if cause in one.waits else 0 for cause in CAUSES},
+        "error": round(schedule.uncertainty, 4),
     }
 
 

@@ -132,7 +132,7 @@ def test_replicas_of_a_small_batch_are_worth_it_from_a_larger_one_on(
 
 
 def test_batches_that_never_gain_are_told() -> None:
-    trials = DevicesTrial(1, 900, 2000, (0.1, 0.2)), DevicesTrial(2, 900, 3000, (0.1, 0.2))
+    trials = DevicesTrial(1, 900, 2000, (0.1, 0.2), 0.1), DevicesTrial(2, 900, 3000, (0.1, 0.2), 0.1)
     found = DeviceComparison(None, None, (8, 8), trials)  # type: ignore[arg-type]
     assert describe_replicas(found) == (
         "a replica on each GPU (tf.distribute.MirroredStrategy) was tried, too: 900 ns ± 10% to 2 µs ± 20% a step, "

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from simplace.analysis.device_comparison import DeviceComparison, DevicesTrial
+from simplace.explain.finding_lines import format_error
 from simplace.views.text.cost_sentences import format_uncertain
 from simplace.views.text.lines import wrap_line
 from simplace.views.text.quantities import format_count
@@ -18,7 +19,7 @@ def write_comparison(found: DeviceComparison, width: int | None = None) -> str:
 def describe_comparison(found: DeviceComparison) -> str:
     """Return what a step takes on the other devices, and from which batch on they are faster."""
     own, last = found.trials[0], found.trials[-1]
-    said = f"with {found.after.placed.devices} instead: {_format_times(own)[1]}, {found.change(own):+.0%}"
+    said = f"with {found.after.placed.devices} instead: {_format_times(own)[1]}, {_format_change(found, own)}"
     if found.examples[0] != found.examples[1]:
         said += f" an example, as a step takes {found.examples[1]:,} in instead of {found.examples[0]:,}"
     if found.worth_from == own:
@@ -27,7 +28,7 @@ def describe_comparison(found: DeviceComparison) -> str:
         return f"{said}: not worth it as it is; other batches were not tried, since {found.unknown}"
     if found.worth_from is None:
         largest = format_count(last.factor * found.examples[0], "example")
-        return f"{said}: not worth it, nor with any batch up to {largest} ({found.change(last):+.0%})"
+        return f"{said}: not worth it, nor with any batch up to {largest} ({_format_change(found, last)})"
     least, batch = found.worth_from, found.worth_from.factor * found.examples[0]
     times = " against ".join(reversed(_format_times(least)))
     return f"{said}: not worth it with this batch, but from one of {batch:,} on (found by doubling it: {times})"
@@ -37,13 +38,17 @@ def _format_times(trial: DevicesTrial) -> tuple[str, str]:
     return format_uncertain(trial.before, trial.errors[0]), format_uncertain(trial.after, trial.errors[1])
 
 
+def _format_change(found: DeviceComparison, trial: DevicesTrial) -> str:
+    return f"{found.change(trial):+.0%}{format_error(found.find_change_error(trial))}"
+
+
 def comparison_table(found: DeviceComparison) -> Table:
     """Return the step on both machines with each batch that was tried."""
 
     def write_row(one: DevicesTrial) -> tuple[str, ...]:
         batches = [f"{one.factor * count:,}" for count in found.examples]
         times = _format_times(one)
-        return (batches[0], times[0], batches[1], times[1], f"{found.change(one):+.0%}")
+        return (batches[0], times[0], batches[1], times[1], _format_change(found, one))
 
     heads = ("examples", str(found.before.placed.devices), "examples", str(found.after.placed.devices), "an example")
     return Table(tuple(Column(head, "right", flexible=False) for head in heads), tuple(map(write_row, found.trials)))

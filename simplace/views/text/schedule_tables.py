@@ -9,10 +9,11 @@ from simplace.analysis.memory import Held, MemoryUse
 from simplace.analysis.part_names import name_part
 from simplace.analysis.schedule import Schedule
 from simplace.analysis.step_findings import find_besides_waits
-from simplace.analysis.time_sources import find_cost, find_source
+from simplace.analysis.time_sources import compare_errors, find_cost, find_source
 from simplace.costs.estimate import Assumption
 from simplace.costs.outcomes import Loop
 from simplace.executor.control_flow import Branch
+from simplace.explain.finding_lines import format_error
 from simplace.views.text.alike_rows import join_alike_rows
 from simplace.views.text.cost_sentences import (
     describe_bound,
@@ -150,7 +151,7 @@ def waiting_table(schedule: Schedule) -> Table:
         )
     summed = Column(head_with_error("total", schedule), "right", flexible=False)
     columns = (Column("waited", flexible=False), Column("ops", "right", flexible=False), summed,
-               Column("longest", below=True))  # fmt: skip
+               Column(head_with_error("longest", schedule), below=True))  # fmt: skip
     return Table(columns, tuple(rows))
 
 
@@ -176,18 +177,24 @@ def memory_table(schedule: Schedule) -> Table:
 def inter_op_table(schedules: Sequence[Schedule]) -> Table:
     """Return the steps of several thread settings, a row each; gains are against the row before."""
     rows = []
-    before: int | None = None
+    before: Schedule | None = None
     for one in schedules:
-        span, threads = one.trace.makespan, one.threads
-        gain = "-" if before is None or not before else f"{1 - span / before:+.1%}"
+        threads = one.threads
+        gain = "-" if before is None or not before.trace.makespan else _format_gain(before, one)
         peak = max((use.peak for use in one.memory), default=0)
         label = "caller" if threads.inter_op == -1 else str(threads.inter_op_size)
         waited = format_uncertain(one.waiting_by_cause["thread"], one.uncertainty)
         shown = format_makespan(one)
         rows.append((label, str(threads.intra_op_size), shown, gain, waited, format_bytes(peak)))
-        before = span
+        before = one
     heads = ("inter-op", "intra-op", "makespan", "gain", "waited for threads", "peak memory")
     return Table(tuple(Column(head, "right", flexible=False) for head in heads), tuple(rows))
+
+
+def _format_gain(before: Schedule, after: Schedule) -> str:
+    """Return what part of a step's time another one saves, and how far off that is."""
+    ratio = after.trace.makespan / before.trace.makespan
+    return f"{1 - ratio:+.1%}{format_error(ratio * compare_errors(before.errors, after.errors))}"
 
 
 def _list_missing_members(schedule: Schedule) -> list[str]:
