@@ -30,6 +30,8 @@ from simplace.partition.graph_partition import PartitionedGraph
 ELEMENTS = frozenset({"IteratorGetNext", "IteratorGetNextSync", "OptionalGetValue"})
 GIVEN = ARGS | PLACEHOLDERS | ELEMENTS
 _MOST = 1 << 24
+# Of more gradients than these, in sum of more bytes, tf.GradientTape makes sums at once.
+_FEW_GRADIENTS, _MANY_BYTES = 4, 128 << 20
 
 
 @dataclass(frozen=True)
@@ -74,6 +76,23 @@ class BatchMemory:
             for device, limit in limits.items()
             if limit
         )
+
+    def find_early_sums(self, batch: int) -> tuple[int, ...]:
+        """Return the sums of gradients that tf.GradientTape makes before it has them all with that batch, not its own.
+
+        With another batch the program makes another graph there, which needs less memory (`kMinAggregateBytes` of
+        tensorflow/c/eager/tape.h).
+        """
+        graph, estimated = self.schedule.estimated.graph, self.schedule.estimated
+        found: list[int] = []
+        for node, part in enumerate(graph.nodes):
+            before_last = sum(edge.dst_slot != CONTROL for edge in graph.ins[node]) - 1
+            if part.op != "AddN" or before_last <= _FEW_GRADIENTS or (node, 0) not in self.growing:
+                continue
+            own = before_last * estimated.outputs[node][0].elements * 4  # whatever their type is
+            if own <= _MANY_BYTES < own * batch // self.batch:
+                found.append(node)
+        return tuple(found)
 
     def find_largest(self, limits: Mapping[str, int]) -> int | None:
         """Return the largest batch that fits, 0 for none; None where the batch is unknown or nothing limits it."""

@@ -22,6 +22,7 @@ from simplace.graph.dtypes import DataType
 from simplace.pipeline import place_again
 from simplace.program.program import Pin
 
+_HALVES = frozenset({"float16", "bfloat16"})
 RemedyKind = Literal["batch", "accumulate", "float16", "move"]
 _SHARES = (0.25, 0.5, 0.75)  # of the outputs at the peak, which stay when the rest moves
 _MOST_PARTS = 64
@@ -80,15 +81,18 @@ def _find_other_batches(memory: StepMemory, use: MemoryUse) -> Iterator[Remedy]:
 
 
 def _find_mixed_precision(memory: StepMemory, use: MemoryUse) -> Iterator[Remedy]:
-    """Halve what grows with the batch and is float32, and add a copy of the variables in 16 bits."""
-    estimated, batches = memory.schedule.estimated, memory.batches
-    before = _with_batch(memory, memory.batch)
-    is_halved = {
-        tensor
-        for tensor in batches.growing
-        if tensor[1] >= 0 and (found := estimated.output(*tensor)) is not None and found.dtype == "float32"
+    """Halve what grows with the batch and is float32, and add a copy of the variables in 16 bits.
+
+    A program that computes in 16 bits as it is has no use for it.
+    """
+    estimated, before = memory.schedule.estimated, _with_batch(memory, memory.batch)
+    types = {
+        tensor: found.dtype
+        for tensor in memory.batches.growing
+        if tensor[1] >= 0 and (found := estimated.output(*tensor)) is not None
     }
-    if is_halved:
+    is_halved = {tensor for tensor, dtype in types.items() if dtype == "float32"}
+    if is_halved and _HALVES.isdisjoint(types.values()):
 
         def resize(tensor: Tensor, size: int) -> int:
             return before(tensor, size) // (2 if tensor in is_halved else 1)

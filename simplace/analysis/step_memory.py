@@ -28,6 +28,7 @@ class StepMemory:
     cannot be told. `programs` are the other functions. `grows` says that memory growth is set. `before` has for each
     device whose memory is known as it was before the step what made it so, variables of all functions included; it
     holds for the program's own batch. `fraction` is what a session sets, None where none does, or does not count.
+    `asked` is the batch that was asked for, 0 for none: what grows with the batch is not always known.
     """
 
     schedule: Schedule
@@ -40,6 +41,7 @@ class StepMemory:
     grows: bool = False
     before: Mapping[str, MemoryBefore] = field(default_factory=dict)
     fraction: MemoryFraction | None = None
+    asked: int = 0
 
     @classmethod
     def of(
@@ -56,15 +58,15 @@ class StepMemory:
         batches, others = BatchMemory.of(schedule), tuple(others)
         devices, taken = schedule.estimated.graph.devices, _sum_others(schedule, others)
         limits = _list_limits(schedule, taken)
-        asked = batch if batch and batches.growing else batches.batch
-        if asked == batches.batch:
+        simulated = batch if batch and batches.growing else batches.batch
+        if simulated == batches.batch:
             whole = limits | {device: schedule.execution.limits.get(device, 0) for device in before}
             uses = memory_use(schedule.trace, devices, whole, before=before)
         else:
             before = MappingProxyType({})
-            uses = memory_use(schedule.trace, devices, limits, choose_sizes(batches, asked))
+            uses = memory_use(schedule.trace, devices, limits, choose_sizes(batches, simulated))
         largest = batches.find_largest(limits)
-        return cls(schedule, asked, uses, taken, batches, largest, others, grows, before, fraction)
+        return cls(schedule, simulated, uses, taken, batches, largest, others, grows, before, fraction, batch)
 
     @property
     def resize(self) -> Resize:

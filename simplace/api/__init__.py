@@ -277,8 +277,6 @@ class Placements(Result):
         before = () if options.get("batch") else host_memory.find_allocations(self, placed)
         if before:
             chosen = {"warm": False, "steps": 2, **options}
-        elif options.get("batch"):  # what is folded depends on the batch
-            chosen = {"optimizes": False, **options}
         fraction = find_memory_fraction(self.python) if options.get("gpu_memory_fraction") is None else None
         chosen["limits"] = {**host_memory.find_limits(placed, os.environ), **options.get("limits", {})}
         schedule = Schedule.of(placed.placement, use_memory_fraction(StepOptions(**chosen), self.python))

@@ -237,6 +237,35 @@ def test_a_step_allocates_what_tensorflow_allocates(name: str, tmp_path: Path, r
     assert memory.needed(use) == pytest.approx(smallest, abs=1 << 20)  # TensorFlow takes whole MB
 
 
+SUM = """
+import sys
+import tensorflow as tf
+
+@tf.function
+def step(x):
+    with tf.GradientTape() as tape:
+        tape.watch(x)
+        y = tf.add_n([tf.reduce_sum(tf.sin(factor * x)) for factor in range(1, 7)])
+    return tape.gradient(y, x)
+
+step(tf.ones([64, 256]))
+for batch in map(int, sys.argv[1:]):
+    graph = step.get_concrete_function(tf.TensorSpec([batch, 256])).graph
+    print(sum(op.type == "AddN" and op.outputs[0].shape.rank == 2 for op in graph.get_operations()))
+"""
+
+
+@pytest.mark.usefixtures("forked")
+def test_gradients_are_summed_early_where_the_tape_does_so(tmp_path: Path, run_in_tensorflow: Run) -> None:
+    script = tmp_path / "model.py"
+    script.write_text(SUM)
+    batches = 26_214, 26_215  # of five gradients one KiB less than 128 MiB, and as much more
+    sums = run_in_tensorflow(SUM, "64", *map(str, batches)).stdout.split()
+    assert sums == ["1", "1", "2"]
+    memory = place(str(script), Settings(machine=Machine(gpus=1))).memory("step")
+    assert [len(memory.batches.find_early_sums(batch)) for batch in batches] == [0, 1]
+
+
 @pytest.mark.usefixtures("forked")
 def test_what_xla_compiles_whole_is_told_for_its_own_batch(tmp_path: Path) -> None:
     script = tmp_path / "model.py"

@@ -25,6 +25,7 @@ _NODE = re.compile(r"(?P<name>\S+) = (?P<op>\S+?)\((?P<inputs>[^)]*)\)(?: @(?P<d
 _NAMES = {
     "float": FLOAT,
     "int32": INT32,
+    "half": DataType.DT_HALF,
     "int64": DataType.DT_INT64,
     "bool": BOOL,
     "resource": RESOURCE,

@@ -131,12 +131,38 @@ def test_a_batch_as_large_as_a_weight_is_not_told_apart() -> None:
     )
 
 
+def test_a_batch_that_is_not_simulated_is_told_first() -> None:
+    headline = write_memory(StepMemory.of(step(batch=16), batch=64)).splitlines()[0]
+    assert headline == "p: memory of a step, of the program's own batch, not of 64, simulated with by name"
+
+
+def sum_gradients(count: int, batch: int) -> str:
+    """Write a sum of as many gradients, of 64 KiB each with a batch of 64 and 256 units."""
+    gradients = "".join(
+        f"g{i} = Neg(b/Add) @g0 {{name='{i}', _output_shapes=(dims({batch}, 256),)}}\n" for i in range(count)
+    )
+    names = ", ".join(f"g{i}" for i in range(count))
+    return f"{gradients}s = AddN({names}) @g0 {{N={count}, _output_shapes=(dims({batch}, 256),)}}"
+
+
+@pytest.mark.parametrize(("count", "batch", "is_told"), [(6, 26_215, True), (6, 26_214, False), (5, 10**6, False)])
+def test_sums_that_a_tape_makes_early_are_told(count: int, batch: int, is_told: bool) -> None:
+    memory = StepMemory.of(step(units=256, limit=0, more=sum_gradients(count, 64)), batch=batch)
+    assert ("note: called with a batch of" in write_memory(memory)) == is_told
+
+
 def test_variables_of_other_functions_are_in_memory_too() -> None:
     done = step()
     other = replace(done.placement.program, resources={0: Resource("slots", GPU, "m.py:3", True, 1, (18 * 256,))})
     memory = StepMemory.of(done, [other])
     assert memory.needed(memory.uses[0]) == StepMemory.of(done).needed(memory.uses[0]) + 18 * KIB
     assert not memory.fits
+
+
+def test_what_computes_in_16_bits_is_not_offered_mixed_precision() -> None:
+    half = "h = Cast(a/Relu) @g0 {SrcT=float, DstT=half, _output_shapes=(dims(64, 16),)}"
+    remedies = find_remedies(StepMemory.of(step(limit=12 * KIB, more=half)))
+    assert [one.kind for one in remedies] == ["batch", "move"]
 
 
 def test_what_would_help_is_simulated() -> None:

@@ -63,7 +63,7 @@ def write_memory(memory: StepMemory, remedies: Sequence[Remedy] = (), width: int
         parts.append(to_text(_remedy_table(memory, remedies), width))
     compiled = (_IN_CLUSTERS,) if find_clusters(memory.schedule.placement) else ()
     ignored = describe_fraction(memory.fraction)
-    notes = (*list_assumptions(memory.schedule), *ignored, *compiled, _NOT_COUNTED)
+    notes = (*list_assumptions(memory.schedule), *_list_early_sums(memory), *ignored, *compiled, _NOT_COUNTED)
     parts += [wrap_line(f"note: {line}", width) for line in notes]
     return "\n\n".join(parts)
 
@@ -111,6 +111,20 @@ def describe_batch(memory: StepMemory) -> str:
         return f"batch: {asked}; no device's memory limits it"
     largest = f"{memory.largest_batch:,}" if memory.largest_batch else "none, not even 1"
     return f"batch: {asked}; the largest that fits: {largest}"
+
+
+def _list_early_sums(memory: StepMemory) -> list[str]:
+    """Return that a program called with another batch makes another graph where it sums up gradients; [] if not."""
+    batch = max(memory.batch, memory.largest_batch or 0)
+    sums = memory.batches.find_early_sums(batch) if memory.batches.growing else ()
+    if not sums:
+        return []
+    graph = memory.schedule.estimated.graph
+    at = next((f" ({line})" for node in sums if (line := graph.source_line(node))), "")
+    return [
+        f"called with a batch of {batch:,}, tf.GradientTape sums up gradients before it has all of them{at}, as it "
+        "does from 128 MiB on, so the program may need less than is said; call the function with that batch to know"
+    ]
 
 
 def describe_fraction(fraction: MemoryFraction | None) -> list[str]:
@@ -185,7 +199,9 @@ def _describe_remedy(memory: StepMemory, remedy: Remedy) -> str:
 def _write_headline(memory: StepMemory) -> str:
     schedule = memory.schedule
     name = visible(schedule.placement.program.title)
-    return f"{name}: memory of a step, simulated with {schedule.estimated.model.name}"
+    other = memory.asked and memory.asked != memory.batch
+    own = f", of the program's own batch, not of {memory.asked:,}" if other else ""
+    return f"{name}: memory of a step{own}, simulated with {schedule.estimated.model.name}"
 
 
 def _device_table(memory: StepMemory) -> Table:
