@@ -32,6 +32,7 @@ def add(commands: Any) -> None:
     words.add_grappler(parser)
     parser.add_argument("--batch", metavar="N", type=words.parse_positive, default=0,
                         help="the memory with this batch (default: the program's own)")  # fmt: skip
+    words.add_outcomes(parser)
     figures.add_figure(parser, "the memory over time", ("memory",), has_boxes=False)
     parser.add_argument("--json", metavar="FILE", help='write everything as JSON; "-" is standard output')
     parser.add_argument("--program", metavar="NAME", help="this program only (default: the largest)")
@@ -50,6 +51,7 @@ def _run_memory(options: argparse.Namespace) -> int:
 
     figures.check_figure(options)
     output.check_writable(options.json)
+    trips, branches = words.parse_pairs("--trips", options.trips), words.parse_pairs("--branch", options.branch)
     cost_model("modelled", options.gpu, options.gpu_memory_fraction or 0.0, options.cpu)  # refuses before anything runs
     with show_progress() as stage:
         settings = replace(words.read_settings(options, stage), allocations=True)
@@ -62,6 +64,8 @@ def _run_memory(options: argparse.Namespace) -> int:
             "gpu_memory_fraction": options.gpu_memory_fraction,
             "grappler": options.grappler,
             "limits": find_split_limits(placed, settings),
+            "trips": trips,
+            "branches": branches,
         }
         if options.batch:
             chosen["batch"] = options.batch

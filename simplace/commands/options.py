@@ -3,7 +3,10 @@
 from __future__ import annotations
 
 import argparse
+from collections.abc import Iterable
 from typing import TYPE_CHECKING
+
+from simplace.errors import SimplaceError
 
 if TYPE_CHECKING:
     from simplace.api import Placements, Settings
@@ -116,6 +119,27 @@ def add_grappler(parser: argparse.ArgumentParser) -> None:
     """Add --grappler."""
     parser.add_argument("--grappler", action="store_true", help="have TensorFlow's Grappler optimize the graph first, "
                         "for the GPU of --gpu")  # fmt: skip
+
+
+def add_outcomes(parser: argparse.ArgumentParser) -> None:
+    """Add --trips and --branch."""
+    parser.add_argument("--trips", metavar="LOOP=N", action="append", default=[], help="iterations of a while loop")
+    parser.add_argument("--branch", metavar="NODE=N", action="append", default=[], help="the branch of a condition "
+                        "that is taken; of an If, 1 is the then branch")  # fmt: skip
+
+
+def parse_pairs(option: str, texts: Iterable[str]) -> dict[str, int]:
+    """Return the numbers by name of an option such as `--trips while=20`; raise `SimplaceError` for another text."""
+    pairs = {}
+    for text in texts:
+        name, _, number = text.rpartition("=")
+        try:
+            pairs[name] = parse_whole(number)
+        except argparse.ArgumentTypeError:
+            name = ""
+        if not name:
+            raise SimplaceError(f"cannot read {option} {text!r}; write a name and a whole number, such as while=20")
+    return pairs
 
 
 def one_program(result: Placements, name: str | None) -> Placed:

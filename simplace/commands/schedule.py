@@ -68,9 +68,7 @@ def add(commands: Any) -> None:
     words.add_grappler(parser)
     parser.add_argument("--batch", metavar="N", type=words.parse_whole, default=32, help="size of unknown first "
                         "dimensions (default: %(default)s)")  # fmt: skip
-    parser.add_argument("--trips", metavar="LOOP=N", action="append", default=[], help="iterations of a while loop")
-    parser.add_argument("--branch", metavar="NODE=N", action="append", default=[], help="the branch of a condition "
-                        "that is taken; of an If, 1 is the then branch")  # fmt: skip
+    words.add_outcomes(parser)
     add_trust(parser, "with --costs measured: ")
     figures.add_figure(parser, "a Gantt chart, how many ops run or are ready, or the memory over time",
                        ("timeline", "parallelism", "memory"), has_boxes=False)  # fmt: skip
@@ -174,8 +172,8 @@ def _step_options(options: argparse.Namespace) -> StepOptions:
         warm=not options.cold,
         optimizes=not options.as_placed,
         grappler=options.grappler,
-        trips=_parse_pairs("--trips", options.trips),
-        branches=_parse_pairs("--branch", options.branch),
+        trips=words.parse_pairs("--trips", options.trips),
+        branches=words.parse_pairs("--branch", options.branch),
     )
 
 
@@ -187,19 +185,6 @@ def _measure_options(options: argparse.Namespace) -> MeasureOptions:
         batch=options.batch,
         timeout=words.read_timeout(options),
     )
-
-
-def _parse_pairs(option: str, texts: list[str]) -> dict[str, int]:
-    pairs = {}
-    for text in texts:
-        name, _, number = text.rpartition("=")
-        try:
-            pairs[name] = words.parse_whole(number)
-        except argparse.ArgumentTypeError:
-            name = ""
-        if not name:
-            raise SimplaceError(f"cannot read {option} {text!r}; write a name and a whole number, such as while=20")
-    return pairs
 
 
 def _write_files(schedule: Simulated, options: argparse.Namespace, compared: DeviceComparison | None) -> None:

@@ -23,6 +23,7 @@ from simplace.graph.op_kinds import MUST_COMPILE, is_loop_cond
 from simplace.kernels.kernel_lookup import computes_on_host
 from simplace.lowering.reachable_functions import find_callee
 from simplace.partition.collective_members import CollectiveKind
+from simplace.partition.constant_folding import is_folded
 from simplace.partition.graph_partition import PartitionedGraph
 from simplace.partition.shapes import TensorSizes
 from simplace.partition.transfers import Copy
@@ -142,6 +143,7 @@ class _Estimator:
         self.batch = batch
         self.placed = graph.placed
         self.sizes = TensorSizes(graph.placed)
+        self.folded = {node.origin for i, node in enumerate(graph.nodes) if is_folded(graph, i)}
         self.shapes: dict[tuple[int, int], tuple[int, ...]] = {}
         self.tensors: dict[tuple[int, int], Tensor] = {}
         self.assumed: dict[str, list[str]] = {}
@@ -212,6 +214,8 @@ class _Estimator:
             if has_bytes and inferred is None:
                 self.assumed.setdefault("rank", []).append(name)
             return max(inputs, key=prod, default=()) if inferred is None else inferred
+        if node in self.folded:  # small, whatever its size
+            return tuple(max(dim, 1) for dim in shape)
         for place, dim in enumerate(shape):
             if dim < 0 and has_bytes:
                 self.assumed.setdefault("dimension" if place else "batch", []).append(name)

@@ -42,7 +42,7 @@ class ListBuffer(Buffer):
         return len(self.items) == self.length
 
 
-class Memory(NamedTuple):
+class ListMemory(NamedTuple):
     """Record of how an op allocates so many bytes for the output of a number, and drops one use of a buffer."""
 
     allocate: Callable[[int, int], Buffer | None]
@@ -68,7 +68,7 @@ def is_about_lists(op: str, inputs: Mapping[int, object]) -> bool:
     return op in _LIST_OPS or (op in (_ADD, _ZEROS) and all(isinstance(each, ListBuffer) for each in inputs.values()))
 
 
-def compute_list(call: ListCall, memory: Memory) -> list[Buffer | None]:
+def compute_list(call: ListCall, memory: ListMemory) -> list[Buffer | None]:
     """Return the outputs of an op that is about lists.
 
     Which element an index means is not known here: a full list is taken to be read, and written, one after the other,
@@ -95,7 +95,7 @@ def compute_list(call: ListCall, memory: Memory) -> list[Buffer | None]:
     return [made]
 
 
-def _read(call: ListCall, memory: Memory) -> Buffer | None:
+def _read(call: ListCall, memory: ListMemory) -> Buffer | None:
     known = call.inputs.get(0)
     if not isinstance(known, ListBuffer) or not known.items:
         return memory.allocate(0, call.outputs[0].size)
@@ -105,7 +105,7 @@ def _read(call: ListCall, memory: Memory) -> Buffer | None:
     return _use(known.items[(known.reads - 1) % len(known.items)])
 
 
-def _put(known: ListBuffer, item: Buffer | None, memory: Memory) -> None:
+def _put(known: ListBuffer, item: Buffer | None, memory: ListMemory) -> None:
     if not known.is_full:
         known.items.append(item)
         return
@@ -115,13 +115,13 @@ def _put(known: ListBuffer, item: Buffer | None, memory: Memory) -> None:
     known.items[place] = item
 
 
-def _split(given: Tensor, memory: Memory) -> ListBuffer:
+def _split(given: Tensor, memory: ListMemory) -> ListBuffer:
     """Return the list of the rows of a tensor."""
     length = given.shape[0] if given.shape else 0
     return _make([memory.allocate(0, given.size // length) for _ in range(length)], length or None)
 
 
-def _add(lists: Sequence[ListBuffer], memory: Memory) -> ListBuffer:
+def _add(lists: Sequence[ListBuffer], memory: ListMemory) -> ListBuffer:
     """Return the sum of lists, one after the other; where only one of two has an element, it is that of the sum.
 
     They are taken to have as few in common as their length allows: those of a loop's rounds have others each.

@@ -9,7 +9,7 @@ from simplace.costs.cost_model import Tensor
 from simplace.costs.estimate import EstimatedGraph
 from simplace.executor import kernel_memory, kernel_scratch
 from simplace.executor.bfc_allocator import round_up
-from simplace.executor.list_memory import RESERVE, ListBuffer, ListCall, Memory, compute_list, is_about_lists
+from simplace.executor.list_memory import RESERVE, ListBuffer, ListCall, ListMemory, compute_list, is_about_lists
 from simplace.executor.trace import (
     PERMANENT,
     SCRATCH,
@@ -107,7 +107,7 @@ class TraceRecorder:
         def allocate(slot: int, size: int) -> Buffer | None:
             return self.allocate(self._graph.nodes[node].device, size, node, slot, time, span)
 
-        return list(compute_list(call, Memory(allocate, lambda buffer: self.release(buffer, time, span))))
+        return list(compute_list(call, ListMemory(allocate, lambda buffer: self.release(buffer, time, span))))
 
     def _find_length(self, node: int) -> int | None:
         """Return how many elements a list reserves, where a constant tells it."""

@@ -49,6 +49,21 @@ def test_what_depends_on_constants_alone_is_left_out(tmp_path: Path, capsys: pyt
 @pytest.mark.parametrize(
     ("words", "message"),
     [
+        (["--trips", "while"], "cannot read --trips 'while'"),
+        (["--trips", "while=3"], "no loop is called 'while' in this graph"),
+        (["--branch", "if=yes"], "cannot read --branch 'if=yes'"),
+    ],
+)
+def test_memory_takes_loops_and_branches_too(
+    graph: str, words: list[str], message: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert main(["memory", graph, "--devices", "cpu:1", *words]) == 2
+    assert message in capsys.readouterr().err
+
+
+@pytest.mark.parametrize(
+    ("words", "message"),
+    [
         (["--inter-op", "-3"], "inter_op must be -1"),
         (["--inter-op", "two"], "cannot read the thread counts 'two'"),
         (["--gpu", "k80"], "'k80' is not a GPU that simplace has performance data for"),

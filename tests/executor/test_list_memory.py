@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from simplace.costs.cost_model import Tensor
-from simplace.executor.list_memory import ListBuffer, ListCall, Memory, compute_list
+from simplace.executor.list_memory import ListBuffer, ListCall, ListMemory, compute_list
 from simplace.executor.variable_memory import Buffer
 
 HANDLE = Tensor("variant", (), 0)
@@ -34,7 +34,7 @@ class World:
         call = ListCall(f"TensorList{op}", dict(enumerate(inputs)), [given], [HANDLE, ROW], length)
         if op in ("EmptyTensorList", "AddN", "ZerosLike"):
             call = ListCall(op, call.inputs, call.given, call.outputs)
-        return compute_list(call, Memory(self.allocate, self.release))
+        return compute_list(call, ListMemory(self.allocate, self.release))
 
     def make(self, op: str, *inputs: object, given: Tensor = HANDLE, length: int | None = None) -> ListBuffer:
         made = self.compute(op, *inputs, given=given, length=length)[0]
@@ -116,4 +116,4 @@ def test_an_element_that_is_not_known_has_memory_of_its_own() -> None:
     assert world.compute("PopBack", reserved)[1] is world.made[-1]
     for known in (reserved, None):
         call = ListCall("TensorListGetItem", {0: known}, [HANDLE], [ROW])
-        assert compute_list(call, Memory(world.allocate, world.release)) == [world.made[-1]]
+        assert compute_list(call, ListMemory(world.allocate, world.release)) == [world.made[-1]]
