@@ -187,6 +187,8 @@ def simulate_step(placed: PlacedGraph, options: StepOptions, rewritten: Rewritte
         graph = partition_run(placed, options.run)
     else:
         graph = partition_graph(placed, rewritten)
+    if (run := options.run or placed.program.pruned_to) is not None:
+        graph = replace(graph, targets=frozenset(run.targets))
     _ended("partition", graph)
     model = _choose_model(placed, graph, options)
     graph = optimize_subgraphs(graph) if options.optimizes else remove_dead_nodes(graph)

@@ -246,14 +246,21 @@ class _ControlFlowReader:
             seen.add(i)
             op = self.graph.nodes[i].op
             if is_constant(op):
-                value = self.graph.attrs_of(i).get("value")
-                return value.value if isinstance(value, TensorInfo) else None
+                return self._read_constant(i)
             if is_exit(op):
                 return self._count(i)
             if op not in _PASSES_ON:
                 return None
             i = self._input(i, 0)
         return None
+
+    def _read_constant(self, i: int) -> int | None:
+        """Return the integer of a constant; one that was folded has that of what it only handed on."""
+        graph, node = self.graph.placed.graph, self.graph.nodes[i].origin
+        while node >= 0 and graph.ops[node] in IDENTITIES and node in graph.first_inputs:
+            node = graph.edge_src[graph.first_inputs[node]]
+        value = graph.attrs[node].get("value") if node >= 0 and is_constant(graph.ops[node]) else None
+        return value.value if isinstance(value, TensorInfo) else None
 
     def _count(self, exit_: int) -> int | None:
         """Return what a variable that a loop adds 1 to in each round is at its end, None for any other.

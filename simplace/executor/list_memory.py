@@ -63,9 +63,9 @@ class ListCall:
     length: int | None = None
 
 
-def is_about_lists(op: str, inputs: Mapping[int, object]) -> bool:
-    """Return whether an op makes lists, or computes something of lists that it is given."""
-    return op in _LIST_OPS or (op in (_ADD, _ZEROS) and all(isinstance(each, ListBuffer) for each in inputs.values()))
+def is_about_lists(op: str, given: Sequence[Tensor]) -> bool:
+    """Return whether an op makes lists, or computes something of what it is given, which may be lists."""
+    return op in _LIST_OPS or (op in (_ADD, _ZEROS) and bool(given) and given[0].dtype == "variant")
 
 
 def compute_list(call: ListCall, memory: ListMemory) -> list[Buffer | None]:
@@ -126,8 +126,8 @@ def _add(lists: Sequence[ListBuffer], memory: ListMemory) -> ListBuffer:
 
     They are taken to have as few in common as their length allows: those of a loop's rounds have others each.
     """
-    made = _make([_use(item) for item in lists[0].items], lists[0].length)
-    for other in lists[1:]:
+    made = _make([], None)
+    for other in lists:
         length = made.length if made.length is not None else other.length
         common = 0 if length is None else max(0, len(made.items) + len(other.items) - length)
         sums = [None if item is None else memory.allocate(0, item.size) for item in other.items[:common]]

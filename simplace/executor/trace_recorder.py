@@ -90,11 +90,11 @@ class TraceRecorder:
             self._write_variables(node, inputs, time, span)
         if part.op in RETVALS:
             self._keep_results(inputs)
-        if is_about_lists(part.op, inputs):
+        given = self._inputs(node)
+        if is_about_lists(part.op, given):
             return self._compute_list(node, inputs, time, span)
         if node in self._row_accesses:
             self._change_variables(VariableMemory.access_rows, node, time, span)
-        given = self._inputs(node)
         early = self._take_scratch(node, inputs, time, span) if part.op in kernel_scratch.POOLINGS else []
         made = [self._place_output(node, slot, inputs, given, time, span) for slot in range(len(tensors))]
         return [*made, *reversed(early or self._take_scratch(node, inputs, time, span))]

@@ -1,7 +1,7 @@
 """Walks over a graph that more than one of its forms needs.
 
-Mirrors `PruneForReverseReachability` of tensorflow/core/graph/algorithm.cc, and the order in which
-tensorflow/core/common_runtime/graph_constructor.cc takes nodes (`GraphConstructor::Convert`).
+Mirrors `PruneForReverseReachability` and `GetReversePostOrder` of tensorflow/core/graph/algorithm.cc, and the order in
+which tensorflow/core/common_runtime/graph_constructor.cc takes nodes (`GraphConstructor::Convert`).
 """
 
 from __future__ import annotations
@@ -47,3 +47,26 @@ def order_by_inputs(pending: MutableSequence[int], successors: Callable[[int], I
             if pending[after] == 0:
                 heapq.heappush(ready, after)
     return order
+
+
+def order_by_postorder(starts: Iterable[N], successors: Callable[[N], Iterable[N]]) -> list[N]:
+    """Order what starts lead to so that a depth-first search has left the last node first, cycles included.
+
+    Of several successors the last one is searched first, so the first one comes first, with what only it leads to.
+
+    >>> order_by_postorder([0], {0: [1, 2], 1: [3], 2: [3], 3: [0]}.__getitem__)
+    [0, 1, 2, 3]
+    """
+    left: list[N] = []
+    visited: set[N] = set()
+    work = [(start, False) for start in starts]
+    while work:
+        node, is_done = work.pop()
+        if is_done:
+            left.append(node)
+        elif node not in visited:
+            visited.add(node)
+            work.append((node, True))
+            work += [(after, False) for after in successors(node) if after not in visited]
+    left.reverse()
+    return left

@@ -63,6 +63,7 @@ class OpDef:
     defaults: Mapping[str, AttrValue] = field(default_factory=lambda: MappingProxyType({}))
     allowed: Mapping[str, tuple[AttrValue, ...]] = field(default_factory=lambda: MappingProxyType({}))
     is_stateful: bool = False
+    is_commutative: bool = False
     minimums: Mapping[str, int] = field(default_factory=lambda: MappingProxyType({}))
     removed_in: int | None = None
     instead: str = ""
@@ -108,6 +109,11 @@ class KernelTable:
         """Return whether an op has effects besides its outputs; one that is not known has."""
         definition = self.op(name)
         return definition is None or definition.is_stateful
+
+    def is_commutative(self, name: str) -> bool:
+        """Return whether an op computes the same with its inputs in any order."""
+        definition = self.op(name)
+        return definition is not None and definition.is_commutative
 
     def kernels(self, op: str) -> tuple[Kernel, ...]:
         """Return an op's registrations in the order in which TensorFlow lists them."""
@@ -362,6 +368,7 @@ def op_from_message(message: Any) -> OpDef:
         defaults={attr.name: attr_value(attr.default_value) for attr in attrs if attr.HasField("default_value")},
         allowed={attr.name: attr_value(attr.allowed_values) for attr in attrs if attr.HasField("allowed_values")},
         is_stateful=message.is_stateful,
+        is_commutative=message.is_commutative,
         minimums={attr.name: attr.minimum for attr in attrs if attr.has_minimum},
         removed_in=message.deprecation.version if message.HasField("deprecation") else None,
         instead=message.deprecation.explanation,

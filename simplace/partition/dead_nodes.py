@@ -1,7 +1,8 @@
 """Remove the nodes of each device's subgraph that nothing needs, before it runs.
 
 Mirrors `RemoveDeadNodes` of tensorflow/core/common_runtime/function_utils.cc, which GraphOptimizer calls on each
-subgraph after the partition: what is stateful stays (arguments, results, sends and receives are), and control flow.
+subgraph after the partition: what is stateful stays (arguments, results, sends and receives are), control flow, and
+what leads to the sink, as the targets of a session's run do.
 Copies between the memories of one device come only later, for what is left.
 """
 
@@ -36,7 +37,7 @@ def remove_dead_nodes(
 
 def is_run_as_a_whole(graph: PartitionedGraph) -> bool:
     """Return whether a graph is a function's or a run's: of a graph without results nobody knows what is needed."""
-    return graph.placed.program.is_called or not RETVALS.isdisjoint(graph.placed.graph.ops)
+    return graph.placed.program.is_called or bool(graph.targets) or not RETVALS.isdisjoint(graph.placed.graph.ops)
 
 
 def _has_effect(graph: PartitionedGraph, number: int) -> bool:
@@ -46,6 +47,7 @@ def _has_effect(graph: PartitionedGraph, number: int) -> bool:
         or is_control_flow(node.op)
         or is_loop_cond(node.op)
         or node.op in RETVALS
+        or node.name in graph.targets
         or graph.placed.is_stateful(node.op)
     )
 

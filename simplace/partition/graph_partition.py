@@ -61,7 +61,8 @@ class PartitionedGraph:
     `rewritten` is the graph that was partitioned: the `origin` of a node, and the ends of a copy, are ids of that.
     `outs` lists the edges out of each node as TensorFlow's executor walks them: data edges, then control edges.
     A send has no edge; `receiver` maps it to its receive. `left_out` says why ops, by `origin`, were taken out before
-    the step: nothing needs them, an equal one stands for them, or they depend on constants alone.
+    the step: nothing needs them, an equal one stands for them, or they depend on constants alone. `targets` name the
+    nodes that a session's run asks for, for what they do and not for a value.
     """
 
     rewritten: Rewritten
@@ -70,6 +71,7 @@ class PartitionedGraph:
     outs: tuple[tuple[PartEdge, ...], ...]
     receiver: dict[int, int]
     left_out: Mapping[int, LeftOut] = field(default_factory=dict)
+    targets: frozenset[str] = frozenset()
 
     def __len__(self) -> int:
         return len(self.nodes)

@@ -1,7 +1,7 @@
 """Merge the nodes that compute the same, before a subgraph runs.
 
 Mirrors tensorflow/core/graph/optimizer_cse.cc, which GraphOptimizer calls on each device's subgraph after the
-partition, whether or not Grappler runs. Inputs of commutative ops are compared in their order.
+partition, whether or not Grappler runs.
 """
 
 from __future__ import annotations
@@ -9,10 +9,10 @@ from __future__ import annotations
 from collections.abc import Hashable
 from dataclasses import replace
 
-from simplace.graph.algorithm import order_by_inputs
+from simplace.graph.algorithm import order_by_postorder
 from simplace.graph.builder import CONTROL
 from simplace.graph.node_def import AttrValue, FuncRef, TensorInfo
-from simplace.graph.op_kinds import PLACEHOLDERS, is_next_iteration
+from simplace.graph.op_kinds import PLACEHOLDERS
 from simplace.partition.graph_partition import PartEdge, PartitionedGraph
 
 
@@ -31,15 +31,14 @@ def merge_equal_nodes(graph: PartitionedGraph) -> PartitionedGraph:
 
 
 def _find_equal(graph: PartitionedGraph) -> dict[int, int]:
-    """Map each node that equals one before it to that one."""
+    """Map each node that equals one before it to that one.
+
+    There is one candidate for what has equal attributes and inputs, the first one: where that waits for others, a node
+    is not merged, nor is another one with it.
+    """
     merged: dict[int, int] = {}
-    available: dict[Hashable, int] = {}
-    pending = [sum(not is_next_iteration(graph.nodes[edge.src].op) for edge in edges) for edges in graph.ins]
-
-    def find_successors(i: int) -> list[int]:
-        return [] if is_next_iteration(graph.nodes[i].op) else [edge.dst for edge in graph.outs[i]]
-
-    for i in order_by_inputs(pending, find_successors):
+    available: dict[Hashable, tuple[int, tuple[int, ...]]] = {}
+    for i in _order_nodes(graph):
         node = graph.nodes[i]
         if node.role != "op" or node.op in PLACEHOLDERS or graph.placed.is_stateful(node.op) or _takes_ref(graph, i):
             continue
@@ -47,12 +46,26 @@ def _find_equal(graph: PartitionedGraph) -> dict[int, int]:
         if attrs is None:
             continue
         taken = [(merged.get(edge.src, edge.src), edge.src_slot, edge.dst_slot) for edge in graph.ins[i]]
-        data = tuple(one for one in taken if one[2] != CONTROL)
+        data = [one[:2] for one in taken if one[2] != CONTROL]
+        if graph.placed.is_commutative(node.op):
+            data.sort()
         control = tuple(sorted(one[0] for one in taken if one[2] == CONTROL))
-        first = available.setdefault((node.op, node.device, attrs, data, control), i)
-        if first != i:
+        first, awaited = available.setdefault((node.op, node.device, attrs, tuple(data)), (i, control))
+        if first != i and awaited == control:
             merged[i] = first
     return merged
+
+
+def _order_nodes(graph: PartitionedGraph) -> list[int]:
+    """Order the nodes as TensorFlow takes them; a copy between memories, which it adds later, leads to its receive."""
+    receives = {send: receive for receive, send in graph.memory_copies.items()}
+
+    def list_successors(i: int) -> list[int]:
+        found = {edge.dst for edge in graph.outs[i]}
+        return sorted(found | {receives[i]} if i in receives else found)
+
+    starts = [i for i, edges in enumerate(graph.ins) if not edges and i not in graph.memory_copies]
+    return order_by_postorder(starts, list_successors)
 
 
 def _takes_ref(graph: PartitionedGraph, number: int) -> bool:

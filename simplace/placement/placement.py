@@ -62,10 +62,11 @@ class Placement:
     @cached_property
     def placed(self) -> PlacedGraph:
         """Return the graph with its devices, without the evidence."""
-        support = self.groups.support
+        support, table = self.groups.support, self.groups.support.table
         return PlacedGraph(
-            self.program, self.graph, self.devices, support.host_memory, self.node_devices, support.table.is_stateful
-        )
+            self.program, self.graph, self.devices, support.host_memory, self.node_devices, table.is_stateful,
+            table.is_commutative,
+        )  # fmt: skip
 
     def runnable(self) -> PlacedGraph:
         """Return the graph with its devices; raise `SimplaceError` where TensorFlow refuses the placement."""

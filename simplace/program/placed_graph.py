@@ -35,7 +35,8 @@ class PlacedGraph:
 
     `device_of` lists full device names by node id, "" for the source, the sink and what placement never reached.
     `host_memory` asks the kernels that the graph was placed with. Why a node has its device only a `Placement` can
-    tell. `is_stateful` asks whether an op has effects besides its outputs, as one that is not known has.
+    tell. `is_stateful` asks whether an op has effects besides its outputs, as one that is not known has,
+    `is_commutative` whether it computes the same with its inputs in any order.
     """
 
     program: Program
@@ -44,6 +45,7 @@ class PlacedGraph:
     host_memory: HostMemory
     device_of: Sequence[str]
     is_stateful: Callable[[str], bool]
+    is_commutative: Callable[[str], bool]
 
     @property
     def is_whole(self) -> bool:

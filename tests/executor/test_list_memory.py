@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from simplace.costs.cost_model import Tensor
-from simplace.executor.list_memory import ListBuffer, ListCall, ListMemory, compute_list
+from simplace.executor.list_memory import ListBuffer, ListCall, ListMemory, compute_list, is_about_lists
 from simplace.executor.variable_memory import Buffer
 
 HANDLE = Tensor("variant", (), 0)
@@ -101,6 +101,19 @@ def test_the_sum_of_lists_allocates_what_both_have() -> None:
     assert [row.uses for row in world.made] == [1, 2, 1]
     other = world.make("SetItem", world.make("Reserve", length=2), None, tensor())
     assert world.make("AddN", one, other).items == [item, *other.items]
+
+
+def test_only_variants_are_lists() -> None:
+    assert [is_about_lists("AddN", given) for given in ([HANDLE, HANDLE], [ROW, ROW], [])] == [True, False, False]
+    assert is_about_lists("TensorListReserve", [ROW])
+
+
+def test_lists_that_are_not_known_add_up_to_what_is() -> None:
+    world, item = World(), tensor()
+    call = ListCall("AddN", {1: world.push(ListBuffer("", 0, -1, 0), item)}, [HANDLE, HANDLE], [HANDLE])
+    (both,) = compute_list(call, ListMemory(world.allocate, world.release))
+    assert isinstance(both, ListBuffer)
+    assert both.items == [item]
 
 
 def test_zeros_like_a_list_are_as_many() -> None:

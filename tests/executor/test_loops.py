@@ -60,6 +60,27 @@ def test_it_runs_as_often_as_its_loop_has_counted(tmp_path: Path) -> None:
     assert sum(one.cost.seconds for one in loops) < schedule.trace.makespan / 1e9  # one runs after the other
 
 
+CALLED = """
+import tensorflow as tf
+
+@tf.function
+def inner(x, n):
+    return tf.while_loop(lambda i, x: i < n, lambda i, x: (i + 1, tf.sin(x)), [0, x])
+
+@tf.function
+def step(x):
+    return inner(x, tf.constant(3))
+
+step(tf.ones([64]))
+"""
+
+
+@pytest.mark.tf
+@pytest.mark.usefixtures("forked")
+def test_a_limit_is_read_through_a_call(tmp_path: Path) -> None:
+    assert simulate_step(tmp_path, CALLED).flow.loops == (Loop("PartitionedCall/while", 3, "read"),)
+
+
 @pytest.mark.tf
 @pytest.mark.usefixtures("forked")
 def test_a_loop_whose_condition_branches_has_the_name_of_its_frame(tmp_path: Path) -> None:

@@ -1,5 +1,7 @@
 """Nodes that nothing needs: they are gone before a step, what has an effect stays."""
 
+from dataclasses import replace
+
 from simplace.partition.dead_nodes import remove_dead_nodes
 from simplace.partition.graph_partition import PartitionedGraph, partition_graph
 from tests.executor.worlds import placed
@@ -29,6 +31,12 @@ def test_what_no_result_and_no_effect_needs_is_removed() -> None:
 def test_a_graph_without_results_stays_whole() -> None:
     whole = partition_graph(placed(WORLD).placed)
     assert remove_dead_nodes(whole) is whole
+
+
+def test_targets_of_a_run_stay_with_what_they_need() -> None:
+    whole = replace(partition_graph(placed(WORLD).placed), targets=frozenset({"more"}))
+    kept = remove_dead_nodes(whole)
+    assert set(names(whole)) - set(names(kept)) == {"y"}
 
 
 def test_a_copy_that_nobody_needs_is_still_made() -> None:

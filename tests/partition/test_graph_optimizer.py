@@ -162,6 +162,20 @@ def test_what_is_left_out_says_why() -> None:
     }  # fmt: skip
 
 
+def test_inputs_of_a_commutative_op_are_in_any_order() -> None:
+    world = TWICE.replace("y = AddV2(a, b)", "m = Mul(a, x) @c\n    n = Mul(x, b) @c\n    y = AddV2(m, n)")
+    assert inputs(optimize(world), "y") == ["m", "m"]
+    assert inputs(optimize(world.replace("Mul", "Sub")), "y") == ["m", "n"]
+
+
+def test_a_node_waits_for_all_that_its_candidate_waits_for_or_is_not_merged() -> None:
+    """There is one candidate: the first Neg, which waits for nothing."""
+    found = optimize(TWICE.replace("b = Neg(x)", "b = Neg(x, ^c)").replace("y = AddV2(a, b)", """d = Neg(x, ^c) @c
+    e = AddV2(b, d) @c
+    y = AddV2(a, e)"""))  # fmt: skip
+    assert inputs(found, "e") == ["b", "d"]
+
+
 def test_a_copy_of_what_was_merged_carries_the_tensor_of_what_it_was_merged_with() -> None:
     world = """
         x = Placeholder() @c {dtype=float, shape=dims(3)}
