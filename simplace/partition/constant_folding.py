@@ -18,6 +18,7 @@ from simplace.partition.shapes import TensorSizes
 
 CONSTANT = "Const"
 FOLDED: LeftOut = "folded"
+_NEVER = frozenset({"StatelessRandomGetKeyCounter"})  # kBlockList
 _LARGEST = 10 << 20  # bytes of a constant that replaces a tensor (max_constant_size_in_bytes)
 
 
@@ -113,7 +114,9 @@ def _order_by_sources(sources: Sequence[Sequence[int]], nodes: Collection[int]) 
 
 def _has_no_effect(graph: PartitionedGraph, number: int) -> bool:
     node = graph.nodes[number]
-    if node.role != "op" or is_control_flow(node.op) or is_loop_cond(node.op) or graph.placed.is_stateful(node.op):
+    if node.role != "op" or is_control_flow(node.op) or is_loop_cond(node.op) or node.op in _NEVER:
+        return False
+    if graph.placed.is_stateful(node.op):
         return False
     return _find_host_outputs(graph, number, "CPU") is not None  # constants are folded on the CPU
 

@@ -10,6 +10,8 @@ from simplace.partition.dead_nodes import is_run_as_a_whole, remove_dead_nodes
 from simplace.partition.graph_partition import PartitionedGraph
 from simplace.partition.optimizer_cse import merge_equal_nodes
 
+_ROUNDS = 10  # kMaxRounds: what was folded leaves other nodes to be merged
+
 
 def optimize_subgraphs(graph: PartitionedGraph) -> PartitionedGraph:
     """Return the graph of what runs in a step.
@@ -19,5 +21,10 @@ def optimize_subgraphs(graph: PartitionedGraph) -> PartitionedGraph:
     """
     if not is_run_as_a_whole(graph):
         return graph
-    merged = remove_dead_nodes(merge_equal_nodes(remove_dead_nodes(graph)), "merged")
-    return remove_dead_nodes(fold_constants(merged), FOLDED, keeps_memory_copies=False)
+    kept = remove_dead_nodes(graph)
+    for _ in range(_ROUNDS):
+        merged = remove_dead_nodes(merge_equal_nodes(kept), "merged")
+        kept, before = remove_dead_nodes(fold_constants(merged), FOLDED, keeps_memory_copies=False), kept
+        if kept is before:
+            break
+    return kept

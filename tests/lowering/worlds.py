@@ -26,6 +26,7 @@ _NAMES = {
     "float": FLOAT,
     "int32": INT32,
     "half": DataType.DT_HALF,
+    "uint64": DataType.DT_UINT64,
     "int64": DataType.DT_INT64,
     "bool": BOOL,
     "resource": RESOURCE,

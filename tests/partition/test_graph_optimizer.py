@@ -176,6 +176,34 @@ def test_a_node_waits_for_all_that_its_candidate_waits_for_or_is_not_merged() ->
     assert inputs(found, "e") == ["b", "d"]
 
 
+def test_what_was_folded_leaves_others_to_be_merged() -> None:
+    """While k is there it is the candidate for all equal constants, and waits for nothing."""
+    world = """
+        k = Const() @c {dtype=int32, value=number(5), _output_shapes=(dims(),)}
+        f = Neg(k) @c {T=int32, _output_shapes=(dims(),)}
+        x = Placeholder() @c {dtype=int32, shape=dims()}
+        c = Const(^x) @c {dtype=int32, value=number(5), _output_shapes=(dims(),)}
+        d = Const(^x) @c {dtype=int32, value=number(5), _output_shapes=(dims(),)}
+        a = Mul(x, c) @c {T=int32, _output_shapes=(dims(),)}
+        b = Mul(x, d) @c {T=int32, _output_shapes=(dims(),)}
+        y = AddN(a, b, f) @c {T=int32, N=3, _output_shapes=(dims(),)}
+        r = _Retval(y) @c {T=int32, index=0}
+    """
+    assert inputs(optimize(world), "y") == ["a", "a", "f"]
+    assert inputs(optimize(world.replace("f = Neg(k)", "f = Mul(x, k)")), "y") == ["a", "b", "f"]
+
+
+def test_a_key_counter_is_never_folded() -> None:
+    world = """
+        c = Const() @c {dtype=int32, _output_shapes=(dims(2),)}
+        k = StatelessRandomGetKeyCounter(c) @c {Tseed=int32, _output_shapes=(dims(1), dims(2))}
+        x = Placeholder() @c {dtype=uint64, shape=dims(1)}
+        y = Equal(k, x) @c {T=uint64, _output_shapes=(dims(1),)}
+        r = _Retval(y) @c {T=bool, index=0}
+    """
+    assert ops(optimize(world))["k"] == "StatelessRandomGetKeyCounter"
+
+
 def test_a_copy_of_what_was_merged_carries_the_tensor_of_what_it_was_merged_with() -> None:
     world = """
         x = Placeholder() @c {dtype=float, shape=dims(3)}
