@@ -13,6 +13,7 @@ from simplace.graph.builder import CONTROL
 from simplace.graph.control_flow_info import name_frame
 from simplace.graph.node_def import TensorInfo
 from simplace.graph.op_kinds import (
+    CONTROL_FLOW,
     ENTERS,
     EXITS,
     IDENTITIES,
@@ -33,6 +34,7 @@ Role = Literal["enter", "exit", "next"]
 _ROLES: Mapping[str, Role] = {
     **dict.fromkeys(ENTERS, "enter"), **dict.fromkeys(EXITS, "exit"), **dict.fromkeys(NEXT_ITERATIONS, "next"),
 }  # fmt: skip
+_PUSH, _POP = "TensorListPushBack", "TensorListPopBack"
 _COMPARISONS = frozenset({"Less", "LessEqual"})
 _ADDITIONS = frozenset({"Add", "AddV2"})
 _RENAMES = IDENTITIES | ENTERS
@@ -126,6 +128,7 @@ class _ControlFlowReader:
         self.loops: list[Loop] = []
         self.branches: list[Branch] = []
         self.counted: set[int] = set()
+        self.is_assumed = False  # what was read since depends on a loop of which nothing tells how often it runs
 
     def read(self) -> ControlFlow:
         role = tuple(_ROLES.get(node.op) for node in self.graph.nodes)
@@ -205,8 +208,11 @@ class _ControlFlowReader:
             return Loop(name, self.trips[name], "given")
         if by_entry := self.observed.trips.get(name):
             return Loop(name, round(fmean(by_entry)), "observed", by_entry)
+        before, self.is_assumed = self.is_assumed, False
         bounds = self._bounds(condition)
-        return Loop(name, min(bounds), "read") if bounds else Loop(name, DEFAULT_TRIPS, "assumed")
+        how: How = "assumed" if self.is_assumed or not bounds else "read"
+        self.is_assumed = before or how == "assumed"
+        return Loop(name, min(bounds, default=DEFAULT_TRIPS), how)
 
     def _frame_name(self, switch: int) -> str:
         """Return the frame of the Enter behind the Merge of a loop's variable, "" where there is none."""
@@ -249,10 +255,30 @@ class _ControlFlowReader:
                 return self._read_constant(i)
             if is_exit(op):
                 return self._count(i)
-            if op not in _PASSES_ON:
+            if op == _POP:
+                i = self._find_pushed(i)
+            elif op in _PASSES_ON:
+                i = self._input(i, 0)
+            else:
                 return None
-            i = self._input(i, 0)
         return None
+
+    def _find_pushed(self, pop: int) -> int:
+        """Return the value that a loop has put into the list from which another one takes it, -1 where none is found.
+
+        A loop's gradient takes what it needs of each round so, such as the count of a loop within (while_v2.py).
+        """
+        found, seen = [self._input(pop, 0)], {pop}
+        for i in found:
+            if i < 0 or i in seen:
+                continue
+            seen.add(i)
+            op = self.graph.nodes[i].op
+            if op == _PUSH:
+                return self._input(i, 1)
+            if op in _PASSES_ON or op in CONTROL_FLOW:
+                found += [self._behind(edge.src) for edge in self.graph.ins[i] if edge.dst_slot != CONTROL]
+        return -1
 
     def _read_constant(self, i: int) -> int | None:
         """Return the integer of a constant; one that was folded has that of what it only handed on."""

@@ -10,7 +10,7 @@ import pytest
 import simplace
 from simplace.analysis.schedule import Schedule, schedule_placement
 from simplace.analysis.step_findings import find_in_step
-from simplace.costs.outcomes import Loop
+from simplace.costs.outcomes import How, Loop
 from simplace.explain.waiting_findings import LaunchBoundLoop
 
 STEP = """
@@ -79,6 +79,36 @@ step(tf.ones([64]))
 @pytest.mark.usefixtures("forked")
 def test_a_limit_is_read_through_a_call(tmp_path: Path) -> None:
     assert simulate_step(tmp_path, CALLED).flow.loops == (Loop("PartitionedCall/while", 3, "read"),)
+
+
+NESTED = """
+import tensorflow as tf
+
+w = tf.Variable(tf.ones([8, 8]))
+
+@tf.function
+def step(x):
+    with tf.GradientTape() as tape:
+        for _ in tf.range(3):
+            for _ in tf.range({count}):
+                x = tf.sin(x)
+            x = x @ w
+        loss = tf.reduce_sum(x)
+    return tape.gradient(loss, w)
+
+step(tf.ones([8, 8]))
+"""
+
+
+@pytest.mark.tf
+@pytest.mark.usefixtures("forked")
+@pytest.mark.parametrize(
+    ("count", "trips", "how"), [("2", 2, "read"), ("tf.cast(x[0, 0] * 2, tf.int32)", 10, "assumed")]
+)
+def test_a_loop_in_a_gradients_loop_runs_as_often_as_its_loop(tmp_path: Path, count: str, trips: int, how: How) -> None:
+    """Its count was put into a list by the loop around it."""
+    loops = simulate_step(tmp_path, NESTED.format(count=count)).flow.loops
+    assert sorted((loop.trips, loop.how) for loop in loops) == sorted([(3, "read")] * 2 + [(trips, how)] * 2)
 
 
 @pytest.mark.tf
