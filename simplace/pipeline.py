@@ -191,7 +191,7 @@ def simulate_step(placed: PlacedGraph, options: StepOptions, rewritten: Rewritte
         graph = replace(graph, targets=frozenset(run.targets))
     _ended("partition", graph)
     model = _choose_model(placed, graph, options)
-    graph = optimize_subgraphs(graph) if options.optimizes else remove_dead_nodes(graph)
+    graph = optimize_subgraphs(graph, options.unfolded) if options.optimizes else remove_dead_nodes(graph)
     estimated = _estimate_costs(graph, model, options)
     _ended("estimate costs", estimated)
     flow = control_flow(

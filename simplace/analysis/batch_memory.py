@@ -77,6 +77,11 @@ class BatchMemory:
             if limit
         )
 
+    @property
+    def has_folded(self) -> bool:
+        """Return whether something that is folded grows, which is not folded when it is large."""
+        return any(is_folded(self.schedule.estimated.graph, node) for node, _ in self.growing)
+
     def find_early_sums(self, batch: int) -> tuple[int, ...]:
         """Return the sums of gradients that tf.GradientTape makes before it has them all with that batch, not its own.
 

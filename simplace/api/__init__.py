@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Sequence
+from dataclasses import replace
 from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypedDict, Unpack
@@ -265,6 +266,7 @@ class Placements(Result):
         the run told what was allocated before the program's first call, its first two steps are simulated. Without
         `gpu_memory_fraction` that of the program's sessions holds.
         """
+        from simplace.analysis.batch_memory import BatchMemory
         from simplace.analysis.schedule import Schedule
         from simplace.analysis.session_memory import find_memory_fraction, use_memory_fraction
         from simplace.api import host_memory
@@ -279,7 +281,10 @@ class Placements(Result):
             chosen = {"warm": False, "steps": 2, **options}
         fraction = find_memory_fraction(self.python) if options.get("gpu_memory_fraction") is None else None
         chosen["limits"] = {**host_memory.find_limits(placed, os.environ), **options.get("limits", {})}
-        schedule = Schedule.of(placed.placement, use_memory_fraction(StepOptions(**chosen), self.python))
+        step = use_memory_fraction(StepOptions(**chosen), self.python)
+        schedule = Schedule.of(placed.placement, step)
+        if not before and (batches := BatchMemory.of(schedule)).has_folded:
+            schedule = Schedule.of(placed.placement, replace(step, unfolded=batches.batch))
         found = host_memory.describe_before(schedule, before)
         return Memory.of(schedule, others, options.get("batch", 0), grows=_grows(self), before=found, fraction=fraction)
 

@@ -68,13 +68,15 @@ class StepOptions(Threads):
 
     `costs` is "modelled" or "analytic" (for the hardware that `gpu` and `cpu` name), "flat", a cost file's name, or a
     `CostModel`. `cpu` is what `costs.chosen_cpu` takes, "" for the CPU that a cost file was measured on, else one of
-    two cores; `cores` 0 stands for its cores. `batch` stands for unknown first dimensions, `trips` and `branches`
-    for loops and conditions (see `control_flow`). `limits` maps full device names to bytes; without it a GPU has what
+    two cores; `cores` 0 stands for its cores. `batch` stands for unknown first dimensions, `trips` and `branches` for
+    loops and conditions (see `control_flow`). `limits` maps full device names to bytes; without it a GPU has what
     TensorFlow takes of the hardware's memory, all but a reserve or `gpu_memory_fraction`
     (per_process_gpu_memory_fraction) of it; None is that of the program's sessions where they are known (see
     `analysis.session_memory`), else all but the reserve. `run` prunes a session's graph to a run. `optimizes` takes out
     of the step what TensorFlow takes out before the first one, with Grappler or without: what depends on nothing but
-    constants, and what is computed twice. `grappler` has TensorFlow's Grappler optimize the placed graph before.
+    constants, and what is computed twice. `unfolded` is the first dimension of tensors that are computed in each step
+    all the same (0: none), as those that grow with the batch are when it is large. `grappler` has TensorFlow's Grappler
+    optimize the placed graph before.
     """
 
     executor: str = "tensorflow"
@@ -89,6 +91,7 @@ class StepOptions(Threads):
     limits: Mapping[str, int] = field(default_factory=dict)
     run: SessionRun | None = None
     optimizes: bool = True
+    unfolded: int = 0
     grappler: bool = False
 
     def __post_init__(self) -> None:
@@ -124,4 +127,5 @@ class StepKeywords(TypedDict, total=False):
     limits: Mapping[str, int]
     run: SessionRun | None
     optimizes: bool
+    unfolded: int
     grappler: bool

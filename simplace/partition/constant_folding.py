@@ -22,17 +22,18 @@ _NEVER = frozenset({"StatelessRandomGetKeyCounter"})  # kBlockList
 _LARGEST = 10 << 20  # bytes of a constant that replaces a tensor (max_constant_size_in_bytes)
 
 
-def fold_constants(graph: PartitionedGraph) -> PartitionedGraph:
+def fold_constants(graph: PartitionedGraph, unfolded: int = 0) -> PartitionedGraph:
     """Return the graph with a constant for each tensor that is folded, under the name of the node that made it.
 
     Only control edges lead to it any more: `remove_dead_nodes` takes out what nothing else needs. A large tensor is
-    made in each step, with all that it is made of; so is what others wait for by a control edge, beside its constant,
-    which has a name of its own (`ReplaceTensorWithConstant` moves data edges alone). A constant waits for all that its
-    node waited for, and what that was made of: in the body of a loop it is there in each iteration.
+    made in each step, with all that it is made of, and so is one whose first dimension is `unfolded` (0: none). What
+    others wait for by a control edge runs beside its constant, which has a name of its own (`ReplaceTensorWithConstant`
+    moves data edges alone). A constant waits for all that its node waited for, and what that was made of: in the body
+    of a loop it is there in each iteration.
     """
     foldable, sizes = _find_foldable(graph), TensorSizes(graph.placed)
     ops = (i for i in foldable if graph.nodes[i].role == "op" and graph.nodes[i].op not in CONSTANTS)
-    chosen = {i for i in ops if _leads_out(graph, i, foldable, sizes)}
+    chosen = {i for i in ops if _leads_out(graph, i, foldable, sizes, unfolded)}
     folded = sorted(i for i in chosen if _lies_where_constants_do(graph, i))
     if not folded:
         return graph
@@ -142,8 +143,10 @@ def _find_host_outputs(graph: PartitionedGraph, number: int, device: str) -> tup
     return None if found is None else tuple(found[1])
 
 
-def _leads_out(graph: PartitionedGraph, number: int, foldable: set[int], sizes: TensorSizes) -> bool:
-    """Return whether nodes that are not foldable take outputs of a node, and none of these is known to be too large.
+def _leads_out(graph: PartitionedGraph, number: int, foldable: set[int], sizes: TensorSizes, unfolded: int) -> bool:
+    """Return whether nodes that are not foldable take outputs of a node, and each of these may be folded.
+
+    None may be too large, or have `unfolded` as its first dimension, as far as that is known.
 
     A variant is small: only what it refers to may be large. So is, as a rule, what constants lead to without telling
     its size, such as the axes that BroadcastGradientArgs finds.
@@ -152,4 +155,6 @@ def _leads_out(graph: PartitionedGraph, number: int, foldable: set[int], sizes: 
     origin = graph.nodes[number].origin
     types = graph.placed.graph.out_types[origin]
     found = [0 if types[slot] == DataType.DT_VARIANT else sizes.size(origin, slot) or 0 for slot in slots]
+    if unfolded and any((sizes.shape(origin, slot) or ())[:1] == (unfolded,) for slot in slots):
+        return False
     return bool(found) and max(found) <= _LARGEST

@@ -13,8 +13,8 @@ from simplace.partition.optimizer_cse import merge_equal_nodes
 _ROUNDS = 10  # kMaxRounds: what was folded leaves other nodes to be merged
 
 
-def optimize_subgraphs(graph: PartitionedGraph) -> PartitionedGraph:
-    """Return the graph of what runs in a step.
+def optimize_subgraphs(graph: PartitionedGraph, unfolded: int = 0) -> PartitionedGraph:
+    """Return the graph of what runs in a step; no tensor is folded whose first dimension is `unfolded` (0: any may be).
 
     TensorFlow folds constants first, and then merges what has equal values. Here values are not known: nodes that
     compute the same are merged first. A graph that is not run as a whole, such as one of a file, stays as it is.
@@ -24,7 +24,7 @@ def optimize_subgraphs(graph: PartitionedGraph) -> PartitionedGraph:
     kept = remove_dead_nodes(graph)
     for _ in range(_ROUNDS):
         merged = remove_dead_nodes(merge_equal_nodes(kept), "merged")
-        kept, before = remove_dead_nodes(fold_constants(merged), FOLDED, keeps_memory_copies=False), kept
+        kept, before = remove_dead_nodes(fold_constants(merged, unfolded), FOLDED, keeps_memory_copies=False), kept
         if kept is before:
             break
     return kept

@@ -237,6 +237,16 @@ def test_a_step_allocates_what_tensorflow_allocates(name: str, tmp_path: Path, r
     assert memory.needed(use) == pytest.approx(smallest, abs=1 << 20)  # TensorFlow takes whole MB
 
 
+@pytest.mark.usefixtures("forked")
+def test_the_largest_batch_fits_when_it_is_asked_for(tmp_path: Path) -> None:
+    script = tmp_path / "model.py"
+    script.write_text("import tensorflow as tf\n" + dedent(INFERENCE + MOMENTUM) + "\nstep(*arguments)\n")
+    result = place(str(script), Settings(machine=Machine(gpus=1)))
+    largest = result.memory(gpu="t4").largest_batch
+    assert largest is not None
+    assert [result.memory(gpu="t4", batch=batch).fits for batch in (largest, largest + 1)] == [True, False]
+
+
 SUM = """
 import sys
 import tensorflow as tf

@@ -149,6 +149,12 @@ def test_what_constants_lead_to_without_telling_its_size_is_folded() -> None:
     assert ops(found) == {"e": "Const", "x": "Placeholder", "y": "AddV2", "r": "_Retval"}
 
 
+def test_what_may_be_large_with_another_batch_is_computed_in_each_step() -> None:
+    graph = partition_graph(placed(FOLDED).placed)
+    assert ops(optimize_subgraphs(graph, unfolded=3))["e"] == "Const"
+    assert set(ops(optimize_subgraphs(graph, unfolded=2))) == {"c", "d", "e", "x", "y", "r"}
+
+
 def test_what_is_left_out_says_why() -> None:
     unused = "n = Neg(x) @c\n    m = Exp(n) @c\n    r = "
     found = run(
