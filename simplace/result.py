@@ -278,12 +278,14 @@ class Result:
         )
 
     def largest(self) -> Placed:
-        """Return the program that does the work; raise `SimplaceError` where there is none.
+        """Return the program that does the work; raise why there is none, a `SimplaceError`, where there is none.
 
         It is the one with the most ops that compute, the first of several; a function of a dataset, or else one that
         only initializes variables, or that TensorFlow made for the user's ops, if there is no other. A function's first
         call is not, where others follow.
         """
+        if not self.programs and self.failure is not None:
+            raise self.failure
         if not self.programs:
             what = "all of it ran outside of functions, op by op" if self.eager is not None else "nothing was placed"
             raise SimplaceError(f"{self.target}: {what}, so there is no graph to draw or run")

@@ -133,6 +133,16 @@ def test_what_needs_a_graph_says_that_there_is_none(run):
     assert "all of it ran outside of functions, op by op, so there is no graph to draw or run" in done.err
 
 
+@pytest.mark.parametrize("command", ["schedule", "memory"])
+def test_what_failed_before_there_was_a_graph_says_why(run, command):
+    done = run(
+        "import tensorflow as tf\n\n@tf.function\ndef step(x):\n    return x, tf.no_op()\n\nstep(1.0)\n", command, ""
+    )
+    assert done.returncode == 1
+    assert "the program stopped with TypeError" in done.err
+    assert "so there is no graph" not in done.err
+
+
 def test_the_traceback_is_the_user_s_own(run):
     done = run("import tensorflow as tf\n\ndef go():\n    tf.reshape([1], [7])\n\ngo()\n", "show", "")
     assert done.returncode == 1

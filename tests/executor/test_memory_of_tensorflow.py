@@ -46,12 +46,12 @@ SIZES = """
     def in_use():
         return tf.config.experimental.get_memory_info("CPU:0")["current"]
 
-    def settle():  # on a busy machine another thread may still hold a scalar
-        before = -1
-        while before != (now := in_use()):
-            before = now
+    def settle():  # on a busy machine another thread may still hold a scalar for a while
+        readings = []
+        while len(readings) < 20 or len(set(readings[-20:])) > 1:
+            readings.append(in_use())
             time.sleep(0.05)
-        return before
+        return readings[-1]
 
     chance = random.Random(int(sys.argv[1]))
     sizes = [chance.randint(1, chance.choice([3_000, 300_000, 6_000_000])) for _ in range(200)]
