@@ -42,8 +42,8 @@ def _find_equal(graph: PartitionedGraph) -> dict[int, int]:
         node = graph.nodes[i]
         if node.role != "op" or node.op in PLACEHOLDERS or graph.placed.is_stateful(node.op) or _takes_ref(graph, i):
             continue
-        attrs = _describe_attrs(graph, node.origin)
-        if attrs is None:
+        attrs = None if node.op != graph.placed.graph.ops[node.origin] else _describe_attrs(graph, node.origin)
+        if attrs is None:  # nothing tells the value, as of a constant that stands for what was folded
             continue
         taken = [(merged.get(edge.src, edge.src), edge.src_slot, edge.dst_slot) for edge in graph.ins[i]]
         data = [one[:2] for one in taken if one[2] != CONTROL]

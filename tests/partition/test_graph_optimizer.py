@@ -199,6 +199,24 @@ def test_what_was_folded_leaves_others_to_be_merged() -> None:
     assert inputs(optimize(world.replace("f = Neg(k)", "f = Mul(x, k)")), "y") == ["a", "b", "f"]
 
 
+def test_constants_of_unknown_values_are_not_equal() -> None:
+    """Both are folded, in the first round; in the second nothing but their names tells them apart."""
+    world = """
+        c = Const() @c {dtype=float, value=number(1), _output_shapes=(dims(),)}
+        d = Const() @c {dtype=float, value=number(2), _output_shapes=(dims(),)}
+        e = Exp(c) @c {_output_shapes=(dims(),)}
+        f = Exp(d) @c {_output_shapes=(dims(),)}
+        x = Placeholder() @c {dtype=float, shape=dims()}
+        a = Mul(x, e) @c {_output_shapes=(dims(),)}
+        b = Mul(x, f) @c {_output_shapes=(dims(),)}
+        y = AddV2(a, b) @c {_output_shapes=(dims(),)}
+        r = _Retval(y) @c {T=float, index=0}
+    """
+    found = optimize(world)
+    assert inputs(found, "y") == ["a", "b"]
+    assert {"e": "Const", "f": "Const"}.items() <= ops(found).items()
+
+
 def test_a_key_counter_is_never_folded() -> None:
     world = """
         c = Const() @c {dtype=int32, _output_shapes=(dims(2),)}
