@@ -11,7 +11,6 @@ from simplace.costs.outcomes import DEFAULT_TRIPS, How, Loop, Outcomes
 from simplace.errors import SimplaceError, join_choices
 from simplace.graph.builder import CONTROL
 from simplace.graph.control_flow_info import name_frame
-from simplace.graph.node_def import TensorInfo
 from simplace.graph.op_kinds import (
     CONTROL_FLOW,
     ENTERS,
@@ -24,6 +23,7 @@ from simplace.graph.op_kinds import (
     is_loop_cond,
     is_switch,
 )
+from simplace.partition.constant_folding import read_integer
 from simplace.partition.graph_partition import PartitionedGraph
 
 LIVE, DEAD = -1, -2  # what a finished node puts out: everything, nothing; k >= 0: output k alone
@@ -252,7 +252,7 @@ class _ControlFlowReader:
             seen.add(i)
             op = self.graph.nodes[i].op
             if is_constant(op):
-                return self._read_constant(i)
+                return read_integer(self.graph, i)
             if is_exit(op):
                 return self._count(i)
             if op == _POP:
@@ -279,14 +279,6 @@ class _ControlFlowReader:
             if op in _PASSES_ON or op in CONTROL_FLOW:
                 found += [self._behind(edge.src) for edge in self.graph.ins[i] if edge.dst_slot != CONTROL]
         return -1
-
-    def _read_constant(self, i: int) -> int | None:
-        """Return the integer of a constant; one that was folded has that of what it only handed on."""
-        graph, node = self.graph.placed.graph, self.graph.nodes[i].origin
-        while node >= 0 and graph.ops[node] in IDENTITIES and node in graph.first_inputs:
-            node = graph.edge_src[graph.first_inputs[node]]
-        value = graph.attrs[node].get("value") if node >= 0 and is_constant(graph.ops[node]) else None
-        return value.value if isinstance(value, TensorInfo) else None
 
     def _count(self, exit_: int) -> int | None:
         """Return what a variable that a loop adds 1 to in each round is at its end, None for any other.

@@ -25,8 +25,9 @@ from simplace.executor.trace import (
 from simplace.executor.variable_memory import Buffer, VariableMemory
 from simplace.graph.builder import CONTROL
 from simplace.graph.dtypes import DataType, count_tensor_bytes
-from simplace.graph.node_def import ShapeAttr, TensorInfo
-from simplace.graph.op_kinds import MUST_COMPILE, RETVALS, VARIABLE_HANDLE, is_arg, is_constant, is_merge
+from simplace.graph.node_def import ShapeAttr
+from simplace.graph.op_kinds import MUST_COMPILE, RETVALS, VARIABLE_HANDLE, is_arg, is_merge
+from simplace.partition.constant_folding import read_integer
 
 _NOTHING = Tensor("", (), 0)
 _Change = Callable[[VariableMemory, Callable[[], Buffer | None]], Buffer | None]
@@ -101,20 +102,14 @@ class TraceRecorder:
 
     def _compute_list(self, node: int, inputs: Mapping[int, object], time: int, span: int) -> list[object]:
         op = self._graph.nodes[node].op
-        length = self._find_length(node) if op == RESERVE else None
+        counts = [edge.src for edge in self._graph.ins[node] if edge.dst_slot == 1] if op == RESERVE else []
+        length = read_integer(self._graph, counts[0]) if counts else None
         call = ListCall(op, inputs, self._inputs(node), self._estimated.outputs[node], length)
 
         def allocate(slot: int, size: int) -> Buffer | None:
             return self.allocate(self._graph.nodes[node].device, size, node, slot, time, span)
 
         return list(compute_list(call, ListMemory(allocate, lambda buffer: self.release(buffer, time, span))))
-
-    def _find_length(self, node: int) -> int | None:
-        """Return how many elements a list reserves, where a constant tells it."""
-        source = self._graph.nodes[next(edge.src for edge in self._graph.ins[node] if edge.dst_slot == 1)]
-        is_known = is_constant(source.op) and source.origin >= 0
-        value = self._graph.placed.graph.attrs[source.origin].get("value") if is_known else None
-        return value.value if isinstance(value, TensorInfo) else None
 
     def _take_scratch(self, node: int, inputs: Mapping[int, object], time: int, span: int) -> list[Buffer | None]:
         """Allocate what a kernel takes besides, as far as it is known; an output that nobody takes ends so."""
