@@ -9,22 +9,11 @@ from typing import Literal
 
 from simplace.costs.outcomes import DEFAULT_TRIPS, How, Loop, Outcomes
 from simplace.errors import SimplaceError, join_choices
-from simplace.graph.builder import CONTROL
+from simplace.executor.list_memory import RESERVE
 from simplace.graph.control_flow_info import name_frame
-from simplace.graph.op_kinds import (
-    CONTROL_FLOW,
-    ENTERS,
-    EXITS,
-    IDENTITIES,
-    MERGES,
-    NEXT_ITERATIONS,
-    is_constant,
-    is_exit,
-    is_loop_cond,
-    is_switch,
-)
-from simplace.partition.constant_folding import read_integer
+from simplace.graph.op_kinds import ENTERS, EXITS, IDENTITIES, NEXT_ITERATIONS, is_loop_cond, is_switch
 from simplace.partition.graph_partition import PartitionedGraph
+from simplace.partition.loop_trips import LoopTrips, Sureness, Trips
 
 LIVE, DEAD = -1, -2  # what a finished node puts out: everything, nothing; k >= 0: output k alone
 DEFAULT_PARALLEL = 10  # parallel_iterations of tf.while_loop
@@ -34,11 +23,9 @@ Role = Literal["enter", "exit", "next"]
 _ROLES: Mapping[str, Role] = {
     **dict.fromkeys(ENTERS, "enter"), **dict.fromkeys(EXITS, "exit"), **dict.fromkeys(NEXT_ITERATIONS, "next"),
 }  # fmt: skip
-_PUSH, _POP = "TensorListPushBack", "TensorListPopBack"
-_COMPARISONS = frozenset({"Less", "LessEqual"})
-_ADDITIONS = frozenset({"Add", "AddV2"})
 _RENAMES = IDENTITIES | ENTERS
-_PASSES_ON = _RENAMES | MERGES | {"StopGradient", "PreventGradient"}
+_HOW: Mapping[Sureness, How] = {"exact": "read", "at most": "bounded", "assumed": "assumed"}
+_SURENESS: Mapping[How, Sureness] = {"bounded": "at most", "assumed": "assumed"}
 
 
 @dataclass(frozen=True, slots=True)
@@ -67,7 +54,7 @@ class ControlFlow:
     """Record of the loops and branches of a graph with their outcomes.
 
     `role` has for each node what it does with frames, `frames` holds (name, enters, parallel iterations), which
-    `frame_of_enter` points to.
+    `frame_of_enter` points to. `list_lengths` says how many elements a node reserves for a list, where that is known.
     """
 
     role: tuple[Role | None, ...]
@@ -78,6 +65,7 @@ class ControlFlow:
     branches: tuple[Branch, ...]
     loop_of_switch: Mapping[int, int] = field(default_factory=dict)
     branch_of_switch: Mapping[int, int] = field(default_factory=dict)
+    list_lengths: Mapping[int, int] = field(default_factory=dict)
 
 
 def control_flow(
@@ -92,8 +80,7 @@ def control_flow(
 
     `trips` maps the name of a loop to how often its body runs, `branches` the name of a predicate's node to the
     output taken (for an If: 1 then, 0 else). What is not given is as `observed` in a step that ran; else read off the
-    condition where it compares a counter that starts at a constant with a constant (a step of 1 is assumed), else
-    taken as 10 trips and "then".
+    graph, as far as it is integers that are known without running it, else taken as 10 trips and "then".
     `compiled` are the loops inside of clusters: their names may be in `trips` too.
     Raises `SimplaceError` for names that the graph does not have.
     """
@@ -127,8 +114,9 @@ class _ControlFlowReader:
         self.frames: list[tuple[str, int, int]] = []
         self.loops: list[Loop] = []
         self.branches: list[Branch] = []
-        self.counted: set[int] = set()
-        self.is_assumed = False  # what was read since depends on a loop of which nothing tells how often it runs
+        self.integers = LoopTrips(graph.placed, self._decide_trips)
+        self.switches: dict[int, int] = {}  # by LoopCond one of its loop's variables
+        self.decided: dict[int, Loop] = {}
 
     def read(self) -> ControlFlow:
         role = tuple(_ROLES.get(node.op) for node in self.graph.nodes)
@@ -137,14 +125,16 @@ class _ControlFlowReader:
         branch_of: dict[int, int] = {}
         loop_numbers: dict[int, int] = {}
         branch_numbers: dict[int, int] = {}
-        for i, node in enumerate(self.graph.nodes):
-            if not is_switch(node.op):
-                continue
-            decider = self._decider(i)
+        deciders = {i: self._decider(i) for i, node in enumerate(self.graph.nodes) if is_switch(node.op)}
+        for i, decider in deciders.items():
             if is_loop_cond(self.graph.nodes[decider].op):
+                self.switches.setdefault(decider, i)
+        for i, decider in deciders.items():
+            node = self.graph.nodes[i]
+            if decider in self.switches:
                 if decider not in loop_numbers:
                     loop_numbers[decider] = len(self.loops)
-                    self.loops.append(self._loop(decider, i))
+                    self.loops.append(self._loop(decider))
                 loop_of[i] = loop_numbers[decider]
                 continue
             if decider not in branch_numbers:
@@ -153,8 +143,15 @@ class _ControlFlowReader:
             branch_of[i] = branch_numbers[decider]
         return ControlFlow(
             role, self.is_constant, self.frame_of_enter, tuple(self.frames), tuple(self.loops), tuple(self.branches),
-            loop_of, branch_of,
+            loop_of, branch_of, self._read_lengths(),
         )  # fmt: skip
+
+    def _read_lengths(self) -> Mapping[int, int]:
+        reserves = [
+            (i, node.origin) for i, node in enumerate(self.graph.nodes) if node.op == RESERVE and node.origin >= 0
+        ]
+        found = {i: self.integers.read(origin)[0] for i, origin in reserves}
+        return {i: length for i, length in found.items() if isinstance(length, int)}
 
     def _read_frames(self) -> None:
         groups: dict[str, int] = {}
@@ -196,117 +193,39 @@ class _ControlFlowReader:
             return Branch(name, self.choices[name], "given")
         if by_run := self.observed.branches.get(name):
             return Branch(name, max(by_run, key=by_run.count), "observed", by_run)
-        value = self._constant(decider)
-        if value is not None:
+        origin = self.graph.nodes[decider].origin
+        value, sureness = self.integers.read(origin) if origin >= 0 else (None, "exact")
+        if isinstance(value, int) and sureness == "exact":
             return Branch(name, value, "read")
         return Branch(name, 0 if is_case else 1, "assumed")
 
-    def _loop(self, condition: int, switch: int) -> Loop:
-        """Return the loop with a condition, of which one variable goes through a Switch."""
-        name = self._frame_name(switch) or self.graph.nodes[condition].name
+    def _loop(self, condition: int) -> Loop:
+        """Return the loop with a condition."""
+        if condition not in self.decided:
+            self.decided[condition] = self._decide_loop(condition)
+        return self.decided[condition]
+
+    def _decide_loop(self, condition: int) -> Loop:
+        name = self._frame_name(self.switches[condition]) or self.graph.nodes[condition].name
         if name in self.trips:
             return Loop(name, self.trips[name], "given")
         if by_entry := self.observed.trips.get(name):
             return Loop(name, round(fmean(by_entry)), "observed", by_entry)
-        before, self.is_assumed = self.is_assumed, False
-        bounds = self._bounds(condition)
-        how: How = "assumed" if self.is_assumed or not bounds else "read"
-        self.is_assumed = before or how == "assumed"
-        return Loop(name, min(bounds, default=DEFAULT_TRIPS), how)
+        self.decided[condition] = Loop(name, DEFAULT_TRIPS, "assumed")  # a graph may be a circle
+        origin = self.graph.nodes[condition].origin
+        counted = self.integers.count(origin) if origin >= 0 else None
+        return self.decided[condition] if counted is None else Loop(name, counted.trips, _HOW[counted.sureness])
+
+    def _decide_trips(self, loop_cond: int) -> Trips:
+        """Return how often a loop runs, by its LoopCond in the placed graph."""
+        number = self.graph.node_of_origin.get(loop_cond, -1)
+        if number not in self.switches:
+            return self.integers.count(loop_cond) or Trips(DEFAULT_TRIPS, "assumed")
+        loop = self._loop(number)
+        return Trips(loop.trips, _SURENESS.get(loop.how, "exact"))
 
     def _frame_name(self, switch: int) -> str:
         """Return the frame of the Enter behind the Merge of a loop's variable, "" where there is none."""
         merge = self._input(switch, 0)
         starts = [edge.src for edge in self.graph.ins[merge] if edge.src in self.frame_of_enter] if merge >= 0 else []
         return self.frames[self.frame_of_enter[starts[0]]][0] if starts else ""
-
-    def _bounds(self, condition: int) -> list[int]:
-        """List the trip counts that the comparisons of a condition allow, where both sides start as constants."""
-        bounds = []
-        for i in self._ancestors(condition, _COMPARISONS | MERGES | {"LogicalOr"}):
-            op = self.graph.nodes[i].op
-            if op not in _COMPARISONS:
-                continue
-            start, limit = (self._constant(self._input(i, slot)) for slot in (0, 1))
-            if start is not None and limit is not None:
-                bounds.append(max(0, limit - start + (op == "LessEqual")))
-        return bounds
-
-    def _ancestors(self, node: int, stop_at: frozenset[str]) -> list[int]:
-        """List the nodes behind `node` by breadth; those of the kinds to stop at are listed, not passed."""
-        found, seen = [node], {node}
-        for i in found:
-            if i != node and self.graph.nodes[i].op in stop_at:
-                continue
-            for edge in self.graph.ins[i]:
-                before = self._behind(edge.src)
-                if edge.dst_slot != CONTROL and before not in seen:
-                    seen.add(before)
-                    found.append(before)
-        return found[1:]
-
-    def _constant(self, i: int) -> int | None:
-        """Read the integer that a value starts as, or that a loop has counted to; None where it is not known."""
-        seen: set[int] = set()
-        while i >= 0 and i not in seen:
-            seen.add(i)
-            op = self.graph.nodes[i].op
-            if is_constant(op):
-                return read_integer(self.graph, i)
-            if is_exit(op):
-                return self._count(i)
-            if op == _POP:
-                i = self._find_pushed(i)
-            elif op in _PASSES_ON:
-                i = self._input(i, 0)
-            else:
-                return None
-        return None
-
-    def _find_pushed(self, pop: int) -> int:
-        """Return the value that a loop has put into the list from which another one takes it, -1 where none is found.
-
-        A loop's gradient takes what it needs of each round so, such as the count of a loop within (while_v2.py).
-        """
-        found, seen = [self._input(pop, 0)], {pop}
-        for i in found:
-            if i < 0 or i in seen:
-                continue
-            seen.add(i)
-            op = self.graph.nodes[i].op
-            if op == _PUSH:
-                return self._input(i, 1)
-            if op in _PASSES_ON or op in CONTROL_FLOW:
-                found += [self._behind(edge.src) for edge in self.graph.ins[i] if edge.dst_slot != CONTROL]
-        return -1
-
-    def _count(self, exit_: int) -> int | None:
-        """Return what a variable that a loop adds 1 to in each round is at its end, None for any other.
-
-        The loop of a gradient runs as often as the counter of its loop says (while_v2.py).
-        """
-        switch = self._input(exit_, 0)
-        if switch < 0 or not is_switch(self.graph.nodes[switch].op) or exit_ in self.counted:
-            return None
-        self.counted.add(exit_)  # a graph may be a circle
-        condition, merge = self._decider(switch), self._input(switch, 0)
-        start, after = (self._constant(self._input(merge, 0)), self._input(merge, 1)) if merge >= 0 else (None, -1)
-        added = self._follow(self._input(after, 0)) if after >= 0 else -1
-        sides = [self._follow(self._input(added, slot)) for slot in (0, 1)] if added >= 0 else []
-        is_counter = (
-            is_loop_cond(self.graph.nodes[condition].op)
-            and added >= 0
-            and self.graph.nodes[added].op in _ADDITIONS
-            and switch in sides
-            and 1 in [self._constant(side) for side in sides if side != switch]
-        )
-        self.counted.discard(exit_)
-        return start + self._loop(condition, switch).trips if is_counter and start is not None else None
-
-    def _follow(self, i: int) -> int:
-        """Return what a value is, or is another name of."""
-        seen: set[int] = set()
-        while i >= 0 and i not in seen and self.graph.nodes[i].op in IDENTITIES:
-            seen.add(i)
-            i = self._input(i, 0)
-        return i

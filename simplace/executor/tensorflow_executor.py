@@ -61,7 +61,7 @@ class _TensorFlowSimulation:
         self.threads = threads
         self.events = Events()
         self.random = Random(threads.seed)
-        self.recorder = TraceRecorder(estimated, threads.intra_op_size, is_warm=threads.warm)
+        self.recorder = TraceRecorder(estimated, threads.intra_op_size, flow.list_lengths, is_warm=threads.warm)
         self.streams = Streams(self.recorder)
         self.turns = LaunchTurns()
         self.queues = TransferQueues(find_routes(estimated), self.events, self.recorder)

@@ -72,7 +72,7 @@ class _TextbookSimulation:
         self.flow = flow
         self.threads = threads
         self.events = Events()
-        self.recorder = TraceRecorder(estimated, threads.intra_op_size)
+        self.recorder = TraceRecorder(estimated, threads.intra_op_size, flow.list_lengths)
         self.step_ends: list[int] = []
         self.is_over = False
         self.inter = {name: self._pool(name, "inter-op", threads.inter_op_size) for name in self.graph.devices}

@@ -9,7 +9,7 @@ from simplace.costs.cost_model import Tensor
 from simplace.costs.estimate import EstimatedGraph
 from simplace.executor import kernel_memory, kernel_scratch
 from simplace.executor.bfc_allocator import round_up
-from simplace.executor.list_memory import RESERVE, ListBuffer, ListCall, ListMemory, compute_list, is_about_lists
+from simplace.executor.list_memory import ListBuffer, ListCall, ListMemory, compute_list, is_about_lists
 from simplace.executor.trace import (
     PERMANENT,
     SCRATCH,
@@ -27,17 +27,19 @@ from simplace.graph.builder import CONTROL
 from simplace.graph.dtypes import DataType, count_tensor_bytes
 from simplace.graph.node_def import ShapeAttr
 from simplace.graph.op_kinds import MUST_COMPILE, RETVALS, VARIABLE_HANDLE, is_arg, is_merge
-from simplace.partition.constant_folding import read_integer
 
 _NOTHING = Tensor("", (), 0)
 _Change = Callable[[VariableMemory, Callable[[], Buffer | None]], Buffer | None]
 
 
 class TraceRecorder:
-    """Collect tracks, spans and memory changes."""
+    """Collect tracks, spans and memory changes; `lengths` are those of lists, by the node that reserves them."""
 
-    def __init__(self, estimated: EstimatedGraph, intra_op: int, *, is_warm: bool = True) -> None:
+    def __init__(
+        self, estimated: EstimatedGraph, intra_op: int, lengths: Mapping[int, int], *, is_warm: bool = True
+    ) -> None:
         self._intra_op = intra_op
+        self._lengths = lengths
         self._is_warm = is_warm  # the first step is long over
         self._estimated = estimated
         self._graph = estimated.graph
@@ -102,9 +104,7 @@ class TraceRecorder:
 
     def _compute_list(self, node: int, inputs: Mapping[int, object], time: int, span: int) -> list[object]:
         op = self._graph.nodes[node].op
-        counts = [edge.src for edge in self._graph.ins[node] if edge.dst_slot == 1] if op == RESERVE else []
-        length = read_integer(self._graph, counts[0]) if counts else None
-        call = ListCall(op, inputs, self._inputs(node), self._estimated.outputs[node], length)
+        call = ListCall(op, inputs, self._inputs(node), self._estimated.outputs[node], self._lengths.get(node))
 
         def allocate(slot: int, size: int) -> Buffer | None:
             return self.allocate(self._graph.nodes[node].device, size, node, slot, time, span)

@@ -12,8 +12,7 @@ from dataclasses import replace
 from simplace.graph.algorithm import order_by_inputs
 from simplace.graph.builder import CONTROL
 from simplace.graph.dtypes import DataType
-from simplace.graph.node_def import TensorInfo
-from simplace.graph.op_kinds import CONSTANTS, IDENTITIES, is_control_flow, is_loop_cond
+from simplace.graph.op_kinds import CONSTANTS, is_control_flow, is_loop_cond
 from simplace.partition.graph_partition import LeftOut, PartEdge, PartitionedGraph
 from simplace.partition.shapes import TensorSizes
 
@@ -61,17 +60,6 @@ def is_folded(graph: PartitionedGraph, number: int) -> bool:
     """Return whether a constant stands for what another op computed."""
     node = graph.nodes[number]
     return node.op == CONSTANT and graph.placed.graph.ops[node.origin] not in CONSTANTS
-
-
-def read_integer(graph: PartitionedGraph, number: int) -> int | None:
-    """Return the integer of a constant, None for any other node; one that was folded has that of what it handed on."""
-    ops, node = graph.placed.graph.ops, graph.nodes[number].origin
-    if node < 0 or graph.nodes[number].op not in CONSTANTS:
-        return None
-    while ops[node] in IDENTITIES and node in graph.placed.graph.first_inputs:
-        node = graph.placed.graph.edge_src[graph.placed.graph.first_inputs[node]]
-    value = graph.placed.graph.attrs[node].get("value") if ops[node] in CONSTANTS else None
-    return value.value if isinstance(value, TensorInfo) else None
 
 
 def _find_foldable(graph: PartitionedGraph) -> set[int]:

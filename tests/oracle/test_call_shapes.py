@@ -117,6 +117,42 @@ def test_what_a_loop_keeps_for_its_gradient_has_the_size_of_a_round(write) -> No
     assert found["TanhGrad"] == (6, 4)
 
 
+def test_an_array_that_grows_is_as_long_as_its_loop_has_rounds(write) -> None:
+    write("""\
+        import tensorflow as tf
+        w = tf.Variable(tf.ones([4, 4]))
+        @tf.function
+        def grow(x):
+            with tf.GradientTape() as tape:
+                kept, state = tf.TensorArray(tf.float32, size=0, dynamic_size=True), x[0]
+                for i in tf.range(0, tf.shape(x)[0], 2):
+                    state = tf.tanh(x[i] + state @ w)
+                    kept = kept.write(i // 2, state)
+                for i in range(2):
+                    kept = kept.write(3 + i, state)
+                stacked = tf.identity(kept.stack(), name="stacked")
+                loss = tf.reduce_sum(tf.square(stacked))
+            return tf.transpose(stacked, [1, 0, 2], name="turned"), tape.gradient(loss, w)
+        @tf.function
+        def stop(x):
+            kept = tf.TensorArray(tf.float32, size=0, dynamic_size=True)
+            for i in tf.range(9):
+                if tf.reduce_sum(x) > 1e4:
+                    break
+                kept = kept.write(i, x)
+                x *= 10.0
+            return tf.identity(kept.stack(), name="stacked")
+        assert grow(tf.ones([6, 5, 4]))[0].shape == (5, 5, 4)
+        assert stop(tf.ones([4])).shape == (4, 4)
+    """)
+    grow, stop = place_whole_program()
+    found = shapes(grow)
+    assert {name: found[name] for name in ("stacked", "turned", "Square", "Tile")} == {
+        "stacked": (5, 5, 4), "turned": (5, 5, 4), "Square": (5, 5, 4), "Tile": (5, 5, 4)
+    }  # fmt: skip
+    assert shapes(stop)["stacked"] == (-1, 4)  # the data tell
+
+
 def test_a_list_of_ragged_rows(write) -> None:
     write("""\
         import tensorflow as tf

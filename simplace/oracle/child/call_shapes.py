@@ -3,12 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import replace
 from typing import Any
 
 import tensorflow as tf
 
+from simplace.graph.integer_ops import Value
 from simplace.graph.op_kinds import CASES, IFS, PARTITIONED_CALLS, WHILES
 from simplace.oracle.child.list_shapes import ANY_LIST, LIST_OPS, Given, ListShape, agree, follow_lists
+from simplace.oracle.child.loop_integers import ImportedBody, follow_loop, read_values
 from simplace.oracle.child.output_shapes import NOT_IMPORTED
 from simplace.oracle.child.tf_private import function_def_to_graph
 
@@ -93,8 +96,16 @@ class CallShapes:
         names = [f"{arg.name}:0" for arg in self._definition(name).signature.input_arg]
         lists = {name: given for name, given in zip(names, arguments, strict=False) if isinstance(given, ListShape)}
         refined: dict[str, list[Sizes]] = {}
+        integers: dict[str, Value] = {}
         for op in graph.get_operations():
             after = self._follow(op, lists)
+            if op.type in WHILES:
+                ends = self._follow_rounds(op, ImportedBody(names, (), lists, integers), after)
+                integers.update({out.name: value for out, value in zip(op.outputs, ends, strict=True)})
+                after = [
+                    replace(given, count=end) if isinstance(given, ListShape) and isinstance(end, int) else given
+                    for given, end in zip(after, ends, strict=True)
+                ]
             pairs = list(zip(op.outputs, after, strict=bool(after)))
             lists.update({out.name: given for out, given in pairs if isinstance(given, ListShape)})
             merged = [_merge(out.shape, given) for out, given in pairs]
@@ -110,6 +121,16 @@ class CallShapes:
             ways = [self._results(callee, given) for callee, given in _list_calls(op, lists)]
             return [agree(each) for each in zip(*ways, strict=True)]
         return follow_lists(op, _list_inputs(op, lists)) if op.type in LIST_OPS else []
+
+    def _follow_rounds(self, op: Any, around: ImportedBody, variables: list[Given]) -> list[Value]:
+        """Return the integers that a loop returns, and the lengths of its lists, where these are known."""
+        condition, body = (self._describe_body(op.get_attr(part).name, variables) for part in ("cond", "body"))
+        return follow_loop(condition, body, read_values(op.inputs, around))
+
+    def _describe_body(self, name: str, arguments: Sequence[Given]) -> ImportedBody:
+        (graph, lists), definition = self._infer_body(name, arguments, {}), self._definition(name)
+        results = [graph.get_operation_by_name(node).outputs[slot] for node, slot in self._ends(definition).values()]
+        return ImportedBody([f"{arg.name}:0" for arg in definition.signature.input_arg], results, lists, {})
 
     def _results(self, name: str, arguments: Sequence[Given]) -> list[Given]:
         """Return what is known of a function's results."""

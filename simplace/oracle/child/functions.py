@@ -14,6 +14,7 @@ from simplace.graph.op_kinds import MUST_COMPILE, WHILES, is_while
 from simplace.oracle.child.call_shapes import CallShapes, Shapes, is_open, list_sizes
 from simplace.oracle.child.called_functions import list_alike, list_called
 from simplace.oracle.child.layer_scopes import list_layer_scopes
+from simplace.oracle.child.list_shapes import STACK
 from simplace.oracle.child.output_shapes import infer_output_shapes
 from simplace.oracle.child.patches import patch_method
 from simplace.oracle.child.recorder import Recorder
@@ -181,12 +182,19 @@ class Functions:
             for arg, tensor in zip(signature.input_arg, inputs, strict=True)
             if arg.type != tf.resource.as_datatype_enum and self.leaves_open(name, arg.name)
         }
-        if not given and not elements:
+        if not given and not elements and not self._stacks_open(name):
             return
         arguments = [tensor.shape for tensor in inputs]
         for function, shapes in self._shapes.infer(name, arguments, elements).items():
             self._recorder.event("shapes", function=function, nodes=shapes)
-        self._recorder.event("given shapes", function=name, nodes={**given, **elements})
+        if given or elements:
+            self._recorder.event("given shapes", function=name, nodes={**given, **elements})
+
+    def _stacks_open(self, name: str) -> bool:
+        """Return whether a function that is reached makes a tensor of a list whose length its trace leaves open."""
+        open_ones = [each for each in self.reached(name) if each in self._open]
+        nodes = ((each, node) for each in open_ones for node in self.definition(each).node_def)
+        return any(node.op == STACK and self.leaves_open(each, node.name) for each, node in nodes)
 
     def _forget_deleted(self, name: str) -> None:
         """Release the graph of a function that the context has no more: an imported graph may use its name."""

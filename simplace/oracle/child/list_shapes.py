@@ -23,6 +23,7 @@ class ListShape:
     count: int | None = None
 
 
+STACK = "TensorListStack"
 ANY_LIST = ListShape(tf.TensorShape(None))
 Given = Any  # what is known of a tensor: a ListShape for a variant, else its TensorShape
 
@@ -76,11 +77,16 @@ def _pop(op: Any, given: Sequence[Given]) -> list[Given]:
 
 def _set(op: Any, given: Sequence[Given]) -> list[Given]:
     put = _put(given[0], given[2], 0)
-    return [ListShape(put.element) if op.get_attr("resize_if_index_out_of_bounds") else put]
+    if not op.get_attr("resize_if_index_out_of_bounds"):
+        return [put]
+    place = _size(op.inputs[1])
+    return [ListShape(put.element, None if put.count is None or place is None else max(put.count, place + 1))]
 
 
 def _stack(op: Any, given: Sequence[Given]) -> list[Given]:
-    element = _take(given[0])
+    element, known = _take(given[0]), op.outputs[0].shape
+    if element.rank is None and known.rank:
+        element = known[1:]
     return [tf.TensorShape(None) if element.rank is None else tf.TensorShape([given[0].count]).concatenate(element)]
 
 
@@ -102,7 +108,7 @@ _RULES: Mapping[str, Callable[[Any, Sequence[Given]], list[Given]]] = {
     "TensorListPopBack": _pop,
     "TensorListSetItem": _set,
     "TensorListGetItem": lambda op, given: [_take(given[0])],
-    "TensorListStack": _stack,
+    STACK: _stack,
     "TensorListResize": lambda op, given: [ListShape(given[0].element, _size(op.inputs[1]))],
     "AddN": lambda op, given: [agree(given)],
     **dict.fromkeys(("Identity", "IdentityN", "StopGradient", "ZerosLike"), lambda op, given: list(given)),

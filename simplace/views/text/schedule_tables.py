@@ -264,6 +264,7 @@ def _describe_loop(loop: Loop) -> str:
         "given": "as given",
         "observed": "as it ran",
         "read": "derived from its condition",
+        "bounded": "the most that its condition allows; --trips NAME=N sets it",
         "assumed": "assumed; --trips NAME=N sets it",
     }
     mean = " in the mean" if len(set(loop.by_entry)) > 1 else ""
