@@ -29,6 +29,7 @@ from simplace.partition.graph_partition import PartitionedGraph
 
 ELEMENTS = frozenset({"IteratorGetNext", "IteratorGetNextSync", "OptionalGetValue"})
 GIVEN = ARGS | PLACEHOLDERS | ELEMENTS
+_READ = ("read", "bounded")  # of a condition, which may have asked for the size of the batch
 _MOST = 1 << 24
 # Of more gradients than these, in sum of more bytes, tf.GradientTape makes sums at once.
 _FEW_GRADIENTS, _MANY_BYTES = 4, 128 << 20
@@ -39,14 +40,16 @@ class BatchMemory:
     """Record of what a program's memory is for other batches than its own, `batch`, where `growing` tensors grow.
 
     `batch` is 0 where nothing the program is given has a first dimension. `clash` is a node that reads a variable whose
-    first dimension is the batch, too, -1 for none: with one, nothing can be said of other batches. `shares` are what
-    grows of the memory that calls compiled by XLA, and workspaces of cuDNN, take while they run, by node.
+    first dimension is the batch, too, -1 for none, `loop` one that runs as often as the batch is large, "" for none:
+    with one, nothing can be said of other batches. `shares` are what grows of the memory that calls compiled by XLA,
+    and workspaces of cuDNN, take while they run, by node.
     """
 
     schedule: Schedule
     batch: int
     growing: frozenset[Tensor]
     clash: int = -1
+    loop: str = ""
     shares: Mapping[int, float] = field(default_factory=dict)
 
     @classmethod
@@ -56,11 +59,12 @@ class BatchMemory:
         batch = _find_batch(schedule)
         variables = [(i, shape) for i, node in enumerate(nodes) if node.op == READ for shape in _shapes(schedule, i)]
         clashes = [i for i, shape in variables if batch and shape[:1] == (batch,)]
-        if not batch or clashes:
-            return cls(schedule, batch, frozenset(), clashes[0] if clashes else -1)
+        loops = [loop.name for loop in schedule.flow.loops if loop.trips == batch and loop.how in _READ]
+        if not batch or clashes or loops:
+            return cls(schedule, batch, frozenset(), clashes[0] if clashes else -1, loops[0] if loops else "")
         growth = _Growth(schedule, batch, parts, {dim for _, shape in variables for dim in shape})
         growing, shares = _find_growing(schedule, growth), _find_shares(schedule, growth)
-        return cls(schedule, batch, frozenset(growing), -1, dict(shares))
+        return cls(schedule, batch, frozenset(growing), shares=dict(shares))
 
     def resize(self, batch: int, tensor: Tensor, size: int) -> int:
         """Return the bytes of a tensor for another batch."""

@@ -134,5 +134,7 @@ def _explain_unknown(side: BatchMemory) -> str:
         return "XLA compiles a part of the step, and how long that takes with another batch is not simulated"
     if not side.batch:
         return "nothing that the program is given has a first dimension that could be the batch"
+    if side.loop:
+        return f"the loop {side.loop} runs {side.batch:,} times, perhaps once for each example"
     name = side.schedule.estimated.graph.nodes[side.clash].name
     return f"{name} reads a variable whose first dimension is {side.batch:,}, too"

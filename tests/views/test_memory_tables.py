@@ -10,6 +10,7 @@ from simplace.analysis.memory_at_start import list_start_memory
 from simplace.analysis.memory_remedies import find_remedies
 from simplace.analysis.schedule import Schedule
 from simplace.analysis.step_memory import StepMemory
+from simplace.costs.outcomes import Loop
 from simplace.exports.memory_report import report_memory
 from simplace.program.program import Resource
 from simplace.views.figures.memory_chart import memory_chart
@@ -129,6 +130,21 @@ def test_a_batch_as_large_as_a_weight_is_not_told_apart() -> None:
         "batch: 16 is also the first dimension of a variable (w), so what grows with the batch cannot be told; "
         "call the function with another batch"
     )
+
+
+def test_a_loop_of_as_many_rounds_as_the_batch_may_take_its_examples_one_by_one() -> None:
+    own = step()
+
+    def describe(loop: Loop) -> str:
+        execution = replace(own.execution, flow=replace(own.flow, loops=(loop,)))
+        return describe_batch(StepMemory.of(replace(own, execution=execution)))
+
+    assert describe(Loop("map/while", 64, "read")) == (
+        "batch: the loop map/while runs 64 times, perhaps once for each example of the batch, so what another batch "
+        "needs cannot be told; call the function with another batch"
+    )
+    others = Loop("map/while", 63, "read"), Loop("map/while", 64, "given")
+    assert [describe(loop) for loop in others] == ["batch: 64; the largest that fits: 100"] * 2
 
 
 def test_a_batch_that_is_not_simulated_is_told_first() -> None:

@@ -104,6 +104,11 @@ def describe_batch(memory: StepMemory) -> str:
             f"batch: {batches.batch} is also the first dimension of a variable ({name}), so what grows with the batch "
             "cannot be told; call the function with another batch"
         )
+    if batches.loop:
+        return (
+            f"batch: the loop {batches.loop} runs {batches.batch:,} times, perhaps once for each example of the batch, "
+            "so what another batch needs cannot be told; call the function with another batch"
+        )
     asked = (
         f"{memory.batch:,}" if memory.batch == batches.batch else f"{memory.batch:,}, the program's {batches.batch:,}"
     )
