@@ -32,21 +32,26 @@ _SURENESS: Mapping[How, Sureness] = {"bounded": "at most", "assumed": "assumed"}
 class Branch:
     """Record of which output of the switches on one predicate is taken: 1 is "then" for an If.
 
-    `by_run` has it for each time that it is decided, where that was observed.
+    `by_run` has it for each time that it is decided, where that was observed, `by_round` for each round of the loop
+    around it, where that is read off the graph.
     """
 
     predicate: str
     taken: int
     how: How
     by_run: tuple[int, ...] = ()
+    by_round: tuple[int, ...] = ()
 
-    def taken_at(self, run: int) -> int:
-        """Return the output that is taken at the nth time, from 0.
+    def taken_at(self, run: int, number: int) -> int:
+        """Return the output that is taken at the nth time, and in a round, both from 0.
 
-        >>> Branch("p", 0, "observed", (1, 0, 0)).taken_at(0), Branch("p", 1, "given").taken_at(7)
+        >>> Branch("p", 0, "observed", (1, 0, 0)).taken_at(0, 5), Branch("p", 1, "given").taken_at(7, 7)
         (1, 1)
+        >>> Branch("p", 0, "read", (), (0, 1, 0)).taken_at(4, 1)
+        1
         """
-        return self.by_run[min(run, len(self.by_run) - 1)] if self.by_run else self.taken
+        found, place = (self.by_round, number) if self.by_round else (self.by_run, run)
+        return found[min(place, len(found) - 1)] if found else self.taken
 
 
 @dataclass(frozen=True)
@@ -130,7 +135,6 @@ class _ControlFlowReader:
             if is_loop_cond(self.graph.nodes[decider].op):
                 self.switches.setdefault(decider, i)
         for i, decider in deciders.items():
-            node = self.graph.nodes[i]
             if decider in self.switches:
                 if decider not in loop_numbers:
                     loop_numbers[decider] = len(self.loops)
@@ -139,7 +143,7 @@ class _ControlFlowReader:
                 continue
             if decider not in branch_numbers:
                 branch_numbers[decider] = len(self.branches)
-                self.branches.append(self._branch(decider, node.op == "_SwitchN"))
+                self.branches.append(self._branch(i, decider))
             branch_of[i] = branch_numbers[decider]
         return ControlFlow(
             role, self.is_constant, self.frame_of_enter, tuple(self.frames), tuple(self.loops), tuple(self.branches),
@@ -187,17 +191,18 @@ class _ControlFlowReader:
             at = self._input(at, 0)
         return at
 
-    def _branch(self, decider: int, is_case: bool) -> Branch:
-        name = self.graph.nodes[decider].name
+    def _branch(self, switch: int, decider: int) -> Branch:
+        name, node = self.graph.nodes[decider].name, self.graph.nodes[switch]
         if name in self.choices:
             return Branch(name, self.choices[name], "given")
         if by_run := self.observed.branches.get(name):
             return Branch(name, max(by_run, key=by_run.count), "observed", by_run)
-        origin = self.graph.nodes[decider].origin
-        value, sureness = self.integers.read(origin) if origin >= 0 else (None, "exact")
-        if isinstance(value, int) and sureness == "exact":
-            return Branch(name, value, "read")
-        return Branch(name, 0 if is_case else 1, "assumed")
+        by_round = self.integers.list_predicates(node.origin) if node.origin >= 0 else ()
+        if len(set(by_round)) == 1:
+            return Branch(name, by_round[0], "read")
+        if by_round:
+            return Branch(name, max(by_round, key=by_round.count), "read", (), by_round)
+        return Branch(name, 0 if node.op == "_SwitchN" else 1, "assumed")
 
     def _loop(self, condition: int) -> Loop:
         """Return the loop with a condition."""

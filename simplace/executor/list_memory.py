@@ -1,7 +1,8 @@
 """What TensorLists hold: an element that was put into a list stays in memory until it is taken out, or the list ends.
 
-So the values that a loop keeps for its gradient (while_v2.py pushes them, round after round) are alive together.
-Mirrors tensorflow/core/kernels/list_kernels.h, tensor_list.h and tensor_list_util.cc: a list refers to its elements'
+So the values that a loop keeps for its gradient (while_v2.py pushes them, round after round) are alive together. An
+optional, as a branch keeps values in for its gradient (cond_v2.py), is a list of what it is made of.
+Mirrors tensorflow/core/kernels/list_kernels.h, tensor_list.h, tensor_list_util.cc and data/optional_ops.cc: a list refers to its elements'
 tensors; rows of a tensor that is made into a list are copied, each into memory of its own.
 """
 
@@ -19,7 +20,8 @@ _SET = "TensorListSetItem"
 _PUT = {"TensorListPushBack": 1, _SET: 2}  # the number of the input
 _POP, _GET, _FROM, _RESIZE = "TensorListPopBack", "TensorListGetItem", "TensorListFromTensor", "TensorListResize"
 _ADD, _ZEROS = "AddN", "ZerosLike"  # of numbers as well as of lists
-_LIST_OPS = frozenset({"EmptyTensorList", RESERVE, _POP, _GET, _FROM, _RESIZE}).union(_PUT)
+_WRAP, _UNWRAP = "OptionalFromValue", "OptionalGetValue"
+_LIST_OPS = frozenset({"EmptyTensorList", RESERVE, _POP, _GET, _FROM, _RESIZE, _WRAP, _UNWRAP}).union(_PUT)
 
 
 @dataclass(slots=True, eq=False)
@@ -76,6 +78,14 @@ def compute_list(call: ListCall, memory: ListMemory) -> list[Buffer | None]:
     """
     if call.op == _GET:
         return [_read(call, memory)]
+    if call.op == _WRAP:
+        items = [call.inputs.get(i) for i in range(len(call.given))]
+        return [_make([_use(item if isinstance(item, Buffer) else None) for item in items], len(items))]
+    if call.op == _UNWRAP:
+        known = call.inputs.get(0)
+        held = known.items if isinstance(known, ListBuffer) else ()
+        sizes = [tensor.size for tensor in call.outputs]
+        return [_use(held[i]) if i < len(held) else memory.allocate(i, size) for i, size in enumerate(sizes)]
     if call.op == _FROM:
         return [_split(call.given[0], memory)]
     if call.op == _ADD:

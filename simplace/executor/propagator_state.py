@@ -160,7 +160,7 @@ class Propagator:
     def _take_branch(self, branch: int, here: Iteration) -> int:
         """Return the output taken in an iteration: all Switches on a predicate take the same."""
         if branch not in here.taken:
-            here.taken[branch] = self._flow.branches[branch].taken_at(self._decided[branch])
+            here.taken[branch] = self._flow.branches[branch].taken_at(self._decided[branch], here.number)
             self._decided[branch] += 1
         return here.taken[branch]
 

@@ -8,6 +8,7 @@ counted, or takes from a list what each round of it has put there (tensorflow/py
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
+from itertools import islice
 from typing import Any, Literal, NamedTuple
 
 from simplace.graph.constant_numbers import read_numbers
@@ -36,6 +37,7 @@ Ref = tuple[int, int]  # a node of a placed graph, and which of its outputs
 _ORDER: Sequence[Sureness] = ("exact", "at most", "assumed")
 _PUSH, _POP, _FROM = "TensorListPushBack", "TensorListPopBack", "TensorListFromTensor"
 _OF_SHAPES = frozenset(("Shape", "ShapeN", "Size", "Rank", _FROM))
+_RENAMES = IDENTITIES | SWITCHES
 _KEEPING = IDENTITIES | NEXT_ITERATIONS | SWITCHES  # what leads a loop variable that no round changes back to its Merge
 
 
@@ -79,6 +81,41 @@ class LoopTrips:
             rounds, sureness = self._trace([ref], is_in_loop=False)
             self._known[ref] = next(rounds.run())[ref], sureness
         return self._known[ref]
+
+    def list_predicates(self, switch: int) -> tuple[int, ...]:
+        """List what the predicate of a Switch is, once or in each round of its loop; () where that is not known.
+
+        What the gradient's loop takes from a list is there the other way round.
+        """
+        node, slot = self._resolve(self._sources(switch)[1], _RENAMES)
+        value, sureness = self.read(node, slot)
+        if isinstance(value, int):
+            return (int(value),) if sureness == "exact" else ()
+        if self._graph.ops[node] != _POP:
+            return self._list_rounds((node, slot))
+        pushed = self._find_pushed(node)
+        return self._list_rounds(pushed)[::-1] if pushed is not None else ()
+
+    def _list_rounds(self, ref: Ref) -> tuple[int, ...]:
+        """List what an output of a loop's body is in each round, () where that is not known, or in no loop."""
+        rounds, sureness = self._trace([ref])
+        loop_cond = self._find_loop_cond(next(iter(rounds.after), None))
+        if loop_cond is None or sureness != "exact":
+            return ()
+        found = [values[ref] for values in islice(rounds.run(), self._decide(loop_cond).trips)]
+        known = tuple(int(value) for value in found if isinstance(value, int))
+        return known if len(known) == len(found) else ()
+
+    def _find_loop_cond(self, variable: Ref | None) -> int | None:
+        """Return the LoopCond of the loop that a variable belongs to."""
+        graph = self._graph
+        after = [graph.edge_dst[edge] for edge in graph.out_edges[variable[0]]] if variable is not None else []
+        for node in after:
+            if is_switch(graph.ops[node]):
+                decider = self._resolve(self._sources(node)[1], IDENTITIES)[0]
+                if is_loop_cond(graph.ops[decider]):
+                    return decider
+        return None
 
     def _trace(self, targets: Sequence[Ref], *, is_in_loop: bool = True) -> tuple[Rounds[Ref], Sureness]:
         """Find what targets are computed from, each round, and how sure that is."""
@@ -192,7 +229,7 @@ class LoopTrips:
         found: list[Ref] = []
         waiting, seen = [condition], set[Ref]()
         for ref in waiting:  # grows meanwhile
-            node, slot = one = self._resolve(ref, IDENTITIES | SWITCHES)
+            node, slot = one = self._resolve(ref, _RENAMES)
             if one in seen:
                 continue
             seen.add(one)
@@ -207,10 +244,10 @@ class LoopTrips:
 
     def _is_false(self, ref: Ref, predicate: Ref) -> bool:
         """Return whether the else branch returns its own predicate, or False."""
-        node, slot = self._resolve(ref, IDENTITIES | SWITCHES)
+        node, slot = self._resolve(ref, _RENAMES)
         if is_constant(self._graph.ops[node]):
             return self._read_leaf((node, slot))[0] == 0
-        return (node, slot) == self._resolve(predicate, IDENTITIES | SWITCHES)
+        return (node, slot) == self._resolve(predicate, _RENAMES)
 
     def _list_branches(self, merge: int) -> list[Ref]:
         """List the predicate of the branches that a Merge ends, and their results by its value, [] if one is not found.

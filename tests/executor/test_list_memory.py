@@ -32,7 +32,7 @@ class World:
         self, op: str, *inputs: object, given: Tensor = HANDLE, length: int | None = None
     ) -> list[Buffer | None]:
         call = ListCall(f"TensorList{op}", dict(enumerate(inputs)), [given], [HANDLE, ROW], length)
-        if op in ("EmptyTensorList", "AddN", "ZerosLike"):
+        if op in ("EmptyTensorList", "AddN", "ZerosLike", "OptionalFromValue", "OptionalGetValue"):
             call = ListCall(op, call.inputs, call.given, call.outputs)
         return compute_list(call, ListMemory(self.allocate, self.release))
 
@@ -63,6 +63,16 @@ def test_a_list_that_others_need_keeps_its_items() -> None:
     known.uses += 1
     more = world.push(known, None)
     assert (known.items, more.items, item.uses) == ([item], [item, None], 3)
+
+
+def test_an_optional_holds_what_it_is_made_of() -> None:
+    world, item, other = World(), tensor(), tensor()
+    call = ListCall("OptionalFromValue", {0: item, 1: other}, [ROW, ROW], [HANDLE])
+    (known,) = compute_list(call, ListMemory(world.allocate, world.release))
+    assert world.compute("OptionalGetValue", known) == [item, other]
+    assert (item.uses, other.uses, world.made) == (3, 3, [])
+    world.compute("OptionalGetValue", None)  # one that nobody followed
+    assert [made.size for made in world.made] == [HANDLE.size, ROW.size]
 
 
 def test_rows_of_a_tensor_are_copied_and_read_one_after_the_other() -> None:

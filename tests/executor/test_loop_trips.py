@@ -73,3 +73,40 @@ def test_functions_of_tensorflow_that_loop(tmp_path: Path, function: str, rounds
     script.write_text(f"import tensorflow as tf\nstep = tf.function({function})\nstep(tf.ones([12, 6]))\n")
     loops = schedule_placement(simplace.place(str(script), "cpu:1").largest().placement, costs="modelled").flow.loops
     assert [(loop.trips, loop.how) for loop in loops] == [(rounds, "read")]
+
+
+BRANCHES = """
+import tensorflow as tf
+
+@tf.function
+def step(x):
+    with tf.GradientTape() as tape:
+        tape.watch(x)
+        y = x
+        for i in tf.range(5):
+            if i % 3 == 0:
+                y = tf.tanh(y)
+            if tf.shape(x)[0] > 8:
+                y = tf.sin(y)
+            if tf.reduce_sum(y) > 0.0:
+                y = tf.exp(y)
+    return tape.gradient(y, x)
+
+step(tf.ones([12, 6]))
+"""
+
+
+@pytest.mark.tf
+@pytest.mark.usefixtures("forked")
+def test_a_branch_is_taken_in_the_rounds_that_its_condition_says(tmp_path: Path) -> None:
+    script = tmp_path / "model.py"
+    script.write_text(BRANCHES)
+    flow = schedule_placement(simplace.place(str(script), "cpu:1").largest().placement, costs="modelled").flow
+    assert sorted((branch.how, branch.taken, branch.by_round) for branch in flow.branches) == [
+        ("assumed", 1, ()),
+        ("assumed", 1, ()),
+        ("read", 0, (0, 1, 0, 0, 1)),  # the gradient, whose rounds are those of the loop from its end
+        ("read", 0, (1, 0, 0, 1, 0)),
+        ("read", 1, ()),
+        ("read", 1, ()),
+    ]

@@ -173,8 +173,24 @@ MAPPED = """
             loss = tf.reduce_mean((tf.map_fn(lambda row: tf.tanh(row @ weight), x) - x) ** 2)
         return tape.gradient(loss, weight)
 """
+BRANCHED = """
+    weight = tf.Variable(tf.random.normal([128, 128]))
+    arguments = (tf.random.normal([64, 128]),)
+
+    @tf.function
+    def step(x):
+        with tf.GradientTape() as tape:
+
+            def advance(i, x):
+                return i + 2, tf.cond(i % 4 == 0, lambda: tf.tanh(x), lambda: tf.nn.softplus(x))
+
+            x = tf.while_loop(lambda i, _: i < 11, advance, (0, x @ weight))[1]
+            loss = tf.reduce_mean(x * x)
+        return tape.gradient(loss, weight)
+"""
 PROGRAMS = {
     "momentum": MOMENTUM, "rows": ROWS, "inference": INFERENCE, "loop": LOOP, "read": READ, "mapped": MAPPED,
+    "branched": BRANCHED,
 }  # fmt: skip
 ANY_ORDER = {"read": 0.15, "mapped": 0.05}  # by so much TensorFlow's own peaks differ, whose order isn't fixed
 

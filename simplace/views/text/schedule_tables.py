@@ -275,10 +275,11 @@ def _describe_branch(branch: Branch) -> str:
     how = {
         "given": "as given",
         "observed": "as it ran",
-        "read": "a constant",
+        "read": "computed from constants and counters",
         "assumed": "assumed; --branch NAME=N sets it",
     }
-    often, runs = branch.by_run.count(branch.taken), len(branch.by_run)
+    each = branch.by_round or branch.by_run
+    often, runs = each.count(branch.taken), len(each)
     times = f" {often:,} of {runs:,} times" if often < runs else ""
     taken = f"output {branch.taken} of the condition {branch.predicate} is taken{times}"
     return f"{taken} ({how[branch.how]}; of an If, 1 is the then branch)"
