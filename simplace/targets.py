@@ -223,6 +223,15 @@ def _make_result(target: str, observed: Observation, settings: Settings, kind: t
     return replace(result, coverage=_measure_coverage(result.programs, observed))
 
 
+def _note_shapes(observed: Observation) -> Observation:
+    """Tell each program which shapes TensorFlow's log has of what kernels put out."""
+    if observed.allocations is None:
+        return observed
+    shapes = observed.allocations.shapes
+    programs = (replace(one, program=replace(one.program, observed_shapes=shapes)) for one in observed.programs)
+    return replace(observed, programs=tuple(programs))
+
+
 def place_observation(target: str, observed: Observation, settings: Settings, kind: type[R], unchecked: str = "") -> R:
     """Place what was observed, and compare with what TensorFlow did; `unchecked` is why it did not tell that."""
     table = KernelTable.load(observed.registry) if observed.registry else KernelTable.shipped(observed.tensorflow)
@@ -230,6 +239,7 @@ def place_observation(target: str, observed: Observation, settings: Settings, ki
     devices = _join_observed(observed.devices, settings.machine)
     if not devices.devices:
         devices = _devices_of(settings.machine)  # TensorFlow did not start
+    observed = _note_shapes(observed)
     placed = label_results(list(_place_with_callees(observed, devices, table, settings)))
     settings.stage(f"placing {EAGER_OPS}")
     eager, eager_agreement = _placed_eager(observed, devices, table)

@@ -19,7 +19,7 @@ from simplace.costs import cost_model
 from simplace.costs.cluster_memory import HeldTensor
 from simplace.costs.layer_shapes import is_kept
 from simplace.executor.kernel_memory import READ
-from simplace.executor.kernel_scratch import POOLINGS
+from simplace.executor.kernel_scratch import list_scratch, make_call
 from simplace.executor.trace import PERMANENT, SCRATCH
 from simplace.graph.algorithm import reverse_reachable
 from simplace.graph.builder import CONTROL
@@ -156,6 +156,15 @@ class _Growth:
         """Return whether a tensor grows with the batch."""
         return any(self._grows(tensor.shape, unit, is_fed) for unit in self._units)
 
+    def double(self, tensors: Sequence[cost_model.Tensor], node: int) -> list[cost_model.Tensor]:
+        """Return a node's tensors as they are with twice the batch."""
+        return [self._double(tensor) if self.grows(tensor, node in self._fed) else tensor for tensor in tensors]
+
+    def _double(self, tensor: cost_model.Tensor) -> cost_model.Tensor:
+        place = next((tensor.shape.index(unit) for unit in self._units if unit in tensor.shape), 0)
+        shape = tuple(2 * dim if i == place else dim for i, dim in enumerate(tensor.shape))
+        return tensor._replace(shape=shape, size=2 * tensor.size)
+
     def _grows(self, shape: tuple[int, ...], unit: int, is_fed: bool) -> bool:
         first = shape[0] if shape else 0
         if first == unit or not is_fed or unit == 1:
@@ -180,8 +189,6 @@ def _find_growing(schedule: Schedule, growth: _Growth) -> Iterator[Tensor]:
         for slot in range(1 if node.role == "recv" else len(estimated.outputs[i])):
             if growth.has(i, slot):
                 yield i, PERMANENT if node.op in ARGS or is_folded(estimated.graph, i) else slot
-                if node.op in POOLINGS:
-                    yield i, SCRATCH
 
 
 def _find_shares(schedule: Schedule, growth: _Growth) -> Iterator[tuple[int, float]]:
@@ -190,3 +197,9 @@ def _find_shares(schedule: Schedule, growth: _Growth) -> Iterator[tuple[int, flo
     for node, held in taken.items():
         if whole := sum(tensor.size for tensor in held):
             yield node, sum(tensor.size for tensor in held if growth.grows(tensor)) / whole
+    threads = schedule.execution.options.intra_op_size
+    for i, part in enumerate(estimated.graph.nodes):
+        if i not in taken and part.role == "op" and (own := sum(list_scratch(make_call(estimated, i), threads))):
+            call = make_call(estimated, i)
+            grown = call._replace(inputs=growth.double(call.inputs, i), outputs=growth.double(call.outputs, i))
+            yield i, sum(list_scratch(grown, threads)) / own - 1

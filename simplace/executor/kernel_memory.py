@@ -29,6 +29,7 @@ ROW_ACCESS = ("ResourceGather", "ResourceScatter", "ResourceSparseApply")
 # What updates variables in place, or in a copy while somebody holds what was read (PrepareToUpdateVariable there).
 UPDATES = ("AssignAddVariableOp", "AssignSubVariableOp", "ResourceApply", "ResourceStridedSliceAssign")
 
+UNPACK = "Unpack"  # which allocates outputs that something needs (unpack_op.cc, output_required)
 # Ops whose outputs are their inputs, first to first; what follows is one buffer under another shape.
 _HANDED_ON = frozenset({"IdentityN", LOOP_COND}).union(IDENTITIES, RETVALS)
 _FIRST_HANDED_ON = frozenset(
@@ -50,10 +51,13 @@ _INTO_ANY = frozenset(
     "Sigmoid SigmoidGrad Sign Sin Sinh Sqrt SqrtGrad Square SquaredDifference Sub Tan Tanh TanhGrad TruncateDiv "
     "TruncateMod Xdivy Xlogy Relu Relu6 ReluGrad Relu6Grad Elu EluGrad Selu SeluGrad LeakyRelu LeakyReluGrad Softplus "
     "SoftplusGrad Softsign SoftsignGrad BiasAdd BiasAddV1 Softmax LogSoftmax AddN ClipByValue "
-    "ZerosLike OnesLike".split()
+    "ZerosLike OnesLike Cholesky CholeskyGrad MatrixInverse MatrixExponential MatrixLogarithm MatrixSquareRoot "
+    "MatrixDeterminant BesselI0 BesselI0e BesselI1 BesselI1e BesselJ0 BesselJ1 BesselK0 BesselK0e BesselK1 BesselK1e "
+    "BesselY0 BesselY1 Dawsn Erfinv Expint FresnelCos FresnelSin Igamma IgammaGradA Igammac LeftShift Ndtri NextAfter "
+    "Polygamma RandomGammaGrad RightShift Spence Zeta".split()
 )
 # ... or, by output, one of these (xent_op.cc, sparse_xent_op.cc, cwise_op_select.cc, fused_batch_norm_op.cc,
-# maxpooling_op.cc).
+# maxpooling_op.cc; linalg/linalg_ops_common.cc and the ops made of it, matrix_band_part_op.cc, matrix_set_diag_op.cc).
 _INTO_SOME: Mapping[str, Mapping[int, tuple[int, ...]]] = {
     "SoftmaxCrossEntropyWithLogits": {1: (0,)},
     "SparseSoftmaxCrossEntropyWithLogits": {1: (0,)},
@@ -62,6 +66,14 @@ _INTO_SOME: Mapping[str, Mapping[int, tuple[int, ...]]] = {
     "FusedBatchNorm": {0: (0,)},
     "FusedBatchNormV2": {0: (0,)},
     "FusedBatchNormV3": {0: (0,)},
+    "MatrixBandPart": {0: (0,)},
+    "MatrixSetDiag": {0: (0,)},
+    "MatrixSetDiagV2": {0: (0,)},
+    "MatrixSetDiagV3": {0: (0,)},
+    "SelfAdjointEigV2": {0: (0,), 1: (0,)},
+    "Svd": {0: (0,), 1: (0,), 2: (0,)},
+    "Qr": {0: (0,), 1: (0,)},
+    "LogMatrixDeterminant": {0: (0,), 1: (0,)},
     "MaxPoolGrad": {0: (0,)},
     "MaxPoolGradV2": {0: (0,)},
 }
@@ -92,7 +104,9 @@ def find_input_handed_on(op: str, slot: int, inputs: Sequence[Tensor], output: T
         return 0 if inputs else -1
     if not inputs or slot:
         return -1
-    has_shape = inputs[0].shape == output.shape or (op == "StridedSlice" and _keeps_order(inputs[0], output))
+    has_shape = inputs[0].shape == output.shape or (
+        op == "StridedSlice" and (inputs[0].dtype, inputs[0].size) == (output.dtype, output.size)
+    )
     is_first = (op in _FIRST_IF_SAME_SHAPE and has_shape) or (
         op in _FIRST_IF_SAME_SIZE and inputs[0].size == output.size and inputs[0].dtype == output.dtype
     )

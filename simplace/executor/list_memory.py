@@ -1,9 +1,9 @@
 """What TensorLists hold: an element that was put into a list stays in memory until it is taken out, or the list ends.
 
 So the values that a loop keeps for its gradient (while_v2.py pushes them, round after round) are alive together. An
-optional, as a branch keeps values in for its gradient (cond_v2.py), is a list of what it is made of.
-Mirrors tensorflow/core/kernels/list_kernels.h, tensor_list.h, tensor_list_util.cc and data/optional_ops.cc: a list refers to its elements'
-tensors; rows of a tensor that is made into a list are copied, each into memory of its own.
+optional, as a branch keeps values in for its gradient (cond_v2.py), is a list of what it is made of. Mirrors
+tensorflow/core/kernels/list_kernels.h, tensor_list.h, tensor_list_util.cc and data/optional_ops.cc: a list refers to
+its elements' tensors; rows of a tensor that is made into a list are copied, each into memory of its own.
 """
 
 from __future__ import annotations

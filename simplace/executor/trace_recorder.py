@@ -52,6 +52,7 @@ class TraceRecorder:
         self.links: tuple[PassedLink, ...] = ()
         self.shared: dict[int, SharedCopy] = {}  # by span
         self._given: dict[int, list[Tensor]] = {}
+        self._scratch: dict[int, list[int]] = {}
         self._variables: dict[int, VariableMemory] = {}
         self._writers: set[int] = set()  # the nodes that assign or update variables
         self._row_accesses: set[int] = set()  # those that read or write rows of variables
@@ -98,9 +99,10 @@ class TraceRecorder:
             return self._compute_list(node, inputs, time, span)
         if node in self._row_accesses:
             self._change_variables(VariableMemory.access_rows, node, time, span)
-        early = self._take_scratch(node, inputs, time, span) if part.op in kernel_scratch.POOLINGS else []
+        is_early = part.op in kernel_scratch.BEFORE_OUTPUTS
+        early = self._take_scratch(node, inputs, time, span) if is_early else []
         made = [self._place_output(node, slot, inputs, given, time, span) for slot in range(len(tensors))]
-        return [*made, *reversed(early or self._take_scratch(node, inputs, time, span))]
+        return [*made, *reversed(early if is_early else self._take_scratch(node, inputs, time, span))]
 
     def _compute_list(self, node: int, inputs: Mapping[int, object], time: int, span: int) -> list[object]:
         op = self._graph.nodes[node].op
@@ -117,14 +119,13 @@ class TraceRecorder:
         parts = (each.get(node, ()) for each in (estimated.held, estimated.given, estimated.workspaces))
         if known := [size for size in (sum(tensor.size for tensor in each) for each in parts) if size]:
             return [self.allocate(part.device, size, node, SCRATCH, time, span) for size in known]
-        if part.device not in self._cpus:
-            return []
-        given = self._inputs(node)
-        sizes = [kernel_scratch.compute_scratch(part.op, given, self._estimated.outputs[node], self._intra_op)]
+        if node not in self._scratch:
+            self._scratch[node] = kernel_scratch.list_scratch(kernel_scratch.make_call(estimated, node), self._intra_op)
+        sizes = [*self._scratch[node]]
         written = inputs.get(kernel_scratch.find_overwritten(part.op))
-        if isinstance(written, Buffer) and written.uses > 1:
+        if isinstance(written, Buffer) and written.uses > 1 and part.device in self._cpus:
             sizes.insert(0, written.size)
-        return [self.allocate(part.device, size, node, SCRATCH, time, span) for size in sizes if size]
+        return [self.allocate(part.device, size, node, SCRATCH, time, span) for size in sizes]
 
     def _keep_results(self, results: Mapping[int, object]) -> None:
         """Keep what is returned in the caller's frame until the step has ended."""
@@ -143,6 +144,8 @@ class TraceRecorder:
     ) -> Buffer | None:
         """Forward the buffer of an input, write into it, or allocate one."""
         op, output = self._graph.nodes[node].op, self._estimated.outputs[node][slot]
+        if op == kernel_memory.UNPACK and not any(edge.src_slot == slot for edge in self._graph.outs[node]):
+            return None
         handed_on = kernel_memory.find_input_handed_on(op, slot, given, output)
         if handed_on >= 0:
             found = next(iter(payloads.values()), None) if is_merge(op) else payloads.get(handed_on)

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable
+from math import prod
 
 from simplace.oracle.placement_log import Instantiating, read_line
 from simplace.program.allocation_log import Allocation, AllocationLog
@@ -20,6 +21,11 @@ _ALLOCATED = re.compile(rf"{_THREAD}.*\] AllocateRaw {_ALLOCATOR}  (?P<size>\d+)
 _FREED = re.compile(rf"{_THREAD}.*\] DeallocateRaw {_ALLOCATOR} (?P<size>\d+)$")
 _NAMED = re.compile(rf"{_THREAD}.*LogTensor\w+ .*allocation_id: (?P<number>\d+).*allocator_name: \"{_ALLOCATOR}\"")
 _NAMED_LAST = re.compile(rf"{_THREAD}.*LogTensor\w+ .*allocator_name: \"{_ALLOCATOR}\" allocation_id: (?P<number>\d+)")
+_OUTPUT = re.compile(
+    r'MemoryLogTensorOutput .*?kernel_name: "(?P<kernel>[^"]+)"(?: index: (?P<index>\d+))? tensor \{ '
+    r"dtype: \w+ shape \{(?P<dims>(?: dim \{(?: size: \d+)? \})*) ?\}"
+)
+_DIM = re.compile(r"dim \{(?: size: (\d+))? \}")
 
 
 def read_allocations(lines: Iterable[str]) -> AllocationLog:
@@ -32,14 +38,19 @@ def read_allocations(lines: Iterable[str]) -> AllocationLog:
     """
     chunks = _Chunks()
     calls: dict[str, int] = {}
+    shapes: dict[tuple[str, int], tuple[int, ...]] = {}
     for line in lines:
         if "AllocateRaw" in line or "DeallocateRaw" in line:
             chunks.follow(line)
         elif "LogTensor" in line:
             chunks.name(line)
+            if found := _OUTPUT.search(line):
+                key = found["kernel"], int(found["index"] or 0)
+                shape = tuple(int(size or 0) for size in _DIM.findall(found["dims"]))
+                shapes[key] = max(shapes.get(key, shape), shape, key=prod)
         elif "Instantiating" in line and isinstance(begun := read_line(line), Instantiating):
             calls.setdefault(begun.function, len(chunks.found))
-    return AllocationLog(tuple(chunks.found), calls)
+    return AllocationLog(tuple(chunks.found), calls, shapes)
 
 
 class _Chunks:

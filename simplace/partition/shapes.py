@@ -36,7 +36,7 @@ class TensorSizes:
         graph = self._placed.graph
         while (node, slot) not in self._known:
             chain.append((node, slot))
-            own = self._own_shape(node, slot)
+            own = self._find_shape(node, slot)
             if own is not None or graph.ops[node] not in _HANDS_ON:
                 self._known[node, slot] = own
                 break
@@ -86,6 +86,13 @@ class TensorSizes:
     def _output_sizes(self, node: int) -> list[int | None]:
         types = self._placed.graph.out_types[node]
         return [self.size(node, slot) for slot, dtype in enumerate(types) if dtypes.data_type_size(dtype) is not None]
+
+    def _find_shape(self, node: int, slot: int) -> Shape:
+        """Return what the graph says of a shape; what it leaves open is as it was in the run, where that is known."""
+        own, program = self._own_shape(node, slot), self._placed.program
+        if program.observed_shapes and (own is None or min(own, default=0) < 0):
+            return program.observed_shapes.get((self._placed.graph.names[node], slot), own)
+        return own
 
     def _own_shape(self, node: int, slot: int) -> Shape:
         graph = self._placed.graph

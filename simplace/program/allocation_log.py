@@ -19,10 +19,14 @@ class Allocation:
 
 @dataclass(frozen=True)
 class AllocationLog:
-    """Record of what the allocator of host memory did; `calls` maps a function to what came before its first call."""
+    """Record of what the allocator of host memory did; `calls` maps a function to what came before its first call.
+
+    `shapes` are those of what kernels put out, by kernel and output: the largest, where there were several.
+    """
 
     allocations: tuple[Allocation, ...] = ()
     calls: Mapping[str, int] = field(default_factory=dict)
+    shapes: Mapping[tuple[str, int], tuple[int, ...]] = field(default_factory=dict)
 
     def before(self, function: str | None) -> tuple[Allocation, ...]:
         """Return what came before the first call of a function, () where none was seen.

@@ -184,6 +184,7 @@ class Program:
     numbers of the variants that hold a dataset.
     `given_shapes` are those of the arguments and elements of the first call that the graph leaves open: what follows
     from them stands in `notes`.
+    `observed_shapes` are those of what kernels put out in a run, by node and output, where TensorFlow logged them.
     `runs` are those that happened of a session, each kind once, in the order of the first.
     `feeds` are the functions of the datasets outside of the graph that its arguments come from.
     `handlers` has by status code the user's line of the `except` that takes an error of that code from the first call,
@@ -206,6 +207,7 @@ class Program:
     soft_placement: bool = True
     notes: Mapping[str, Mapping[str, NodeNotes]] = field(default_factory=dict)
     kept_devices: Mapping[str, str] = field(default_factory=dict)
+    observed_shapes: Mapping[tuple[str, int], tuple[int, ...]] = field(default_factory=dict)
     pruned_to: SessionRun | None = None
     inlining: bool = False
     is_single_threaded: bool = False

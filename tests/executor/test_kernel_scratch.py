@@ -1,7 +1,7 @@
 """Scratch memory of kernels on a CPU: the sizes that TensorFlow's own log shows are in the doctest."""
 
 from simplace.costs.cost_model import Tensor
-from simplace.executor.kernel_scratch import compute_scratch
+from simplace.executor.kernel_scratch import KernelCall, list_scratch
 from simplace.executor.trace import SCRATCH
 from tests.executor.worlds import run
 
@@ -18,17 +18,23 @@ def floats(*shape: int) -> Tensor:
 def test_large_images_are_taken_one_by_one_for_the_gradient_of_the_input() -> None:
     window, gradient, image = floats(3, 3, 64, 64), floats(8, 56, 56, 64), floats(8, 58, 58, 64)
     columns = 56 * 56 * 3 * 3 * 64 * 4
-    assert compute_scratch("Conv2DBackpropInput", [SIZES, window, gradient], [image], threads=1) == columns
-    assert compute_scratch("Conv2DBackpropFilter", [image, SIZES, gradient], [window], threads=1) > columns
+    assert (
+        sum(list_scratch(KernelCall("Conv2DBackpropInput", [SIZES, window, gradient], [image]), threads=1)) == columns
+    )
+    assert (
+        sum(list_scratch(KernelCall("Conv2DBackpropFilter", [image, SIZES, gradient], [window]), threads=1)) > columns
+    )
 
 
 def test_the_gradient_of_a_pooling_keeps_a_position_for_each_maximum() -> None:
     given, largest = floats(2, 8, 8, 3), floats(2, 4, 4, 3)
-    assert compute_scratch("MaxPoolGrad", [given, largest, largest], [given], threads=2) == 8 * 2 * 4 * 4 * 3
+    assert (
+        sum(list_scratch(KernelCall("MaxPoolGrad", [given, largest, largest], [given]), threads=2)) == 8 * 2 * 4 * 4 * 3
+    )
 
 
 def test_other_kernels_take_none() -> None:
-    assert compute_scratch("MatMul", [floats(2, 2), floats(2, 2)], [floats(2, 2)], threads=1) == 0
+    assert sum(list_scratch(KernelCall("MatMul", [floats(2, 2), floats(2, 2)], [floats(2, 2)]), threads=1)) == 0
 
 
 POOLING = """

@@ -188,9 +188,34 @@ BRANCHED = """
             loss = tf.reduce_mean(x * x)
         return tape.gradient(loss, weight)
 """
+CHOSEN = """
+    weight = tf.Variable(tf.random.normal([128, 128]))
+    arguments = tf.random.normal([512, 128]), tf.range(512) % 3 > 0
+
+    @tf.function
+    def step(x, keep):
+        with tf.GradientTape() as tape:
+            x = tf.boolean_mask(tf.tanh(x @ weight), keep)
+            loss = tf.reduce_mean(tf.square(tf.nn.softmax(x)))
+        return tape.gradient(loss, weight)
+"""
+ORDERED = """
+    weight = tf.Variable(tf.random.normal([4, 32, 128]))
+    arguments = (tf.random.normal([16, 24, 128]),)
+
+    @tf.function
+    def step(x):
+        q = tf.einsum("btd,hkd->bhtk", x, weight)
+        x = tf.einsum("bhtk,bhsk->bhts", q, q)
+        y = tf.einsum("bhts,bhsk->bthk", tf.nn.softmax(x), q)
+        y = tf.reshape(y, [16, 24, 8, 16])
+        mean, variance = tf.nn.moments(y, [1, 3], keepdims=True)
+        half = tf.cast(tf.reshape((y - mean) * tf.math.rsqrt(variance + 1e-3), [384, 128]), tf.float16)
+        return tf.matmul(half, half, transpose_a=True)
+"""
 PROGRAMS = {
     "momentum": MOMENTUM, "rows": ROWS, "inference": INFERENCE, "loop": LOOP, "read": READ, "mapped": MAPPED,
-    "branched": BRANCHED,
+    "branched": BRANCHED, "chosen": CHOSEN, "ordered": ORDERED,
 }  # fmt: skip
 ANY_ORDER = {"read": 0.15, "mapped": 0.05}  # by so much TensorFlow's own peaks differ, whose order isn't fixed
 

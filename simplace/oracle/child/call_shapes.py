@@ -151,6 +151,8 @@ class CallShapes:
             shapes = known.get(node.name, traced.get(node.name))
             if shapes:
                 node.attr[_GIVEN].list.shape.extend(_to_shape(sizes).as_proto() for sizes in shapes)
+        for node in made.node:
+            node.attr.pop("_class", None)  # the lookup of a captured variable names its handle, which is not here
         graph = tf.Graph()
         with graph.as_default():
             tf.graph_util.import_graph_def(made, name="")
