@@ -12,13 +12,14 @@ from dataclasses import replace
 from simplace.graph.algorithm import order_by_inputs
 from simplace.graph.builder import CONTROL
 from simplace.graph.dtypes import DataType
-from simplace.graph.op_kinds import CONSTANTS, is_control_flow, is_loop_cond
+from simplace.graph.op_kinds import CONSTANTS, PLACEHOLDERS, is_control_flow, is_loop_cond
 from simplace.partition.graph_partition import LeftOut, PartEdge, PartitionedGraph
 from simplace.partition.shapes import TensorSizes
 
 CONSTANT = "Const"
 FOLDED: LeftOut = "folded"
-_NEVER = frozenset({"StatelessRandomGetKeyCounter"})  # kBlockList
+# kBlockList, IsFakeParam; a placeholder's kernel fails
+_NEVER = PLACEHOLDERS | {"StatelessRandomGetKeyCounter", "FakeParam"}
 _LARGEST = 10 << 20  # bytes of a constant that replaces a tensor (max_constant_size_in_bytes)
 
 
@@ -65,6 +66,8 @@ def is_folded(graph: PartitionedGraph, number: int) -> bool:
 def _find_foldable(graph: PartitionedGraph) -> set[int]:
     """Find the constants, and the nodes that take nothing but what these nodes make; they may wait for any.
 
+    What takes nothing at all is such a node, too, a NoOp for one: what waits for it waits for what it waits for.
+
     Copies between the memories of the device are seen through; one that something else takes, too, is not found.
     """
     found: set[int] = set()
@@ -72,9 +75,7 @@ def _find_foldable(graph: PartitionedGraph) -> set[int]:
     moved = {*sends, *sends.values()}
     taken = _list_sources(graph, with_control=False)
     for i in _order_by_sources(taken, range(len(graph))):
-        if graph.nodes[i].op in CONSTANTS or (
-            taken[i] and found.issuperset(taken[i]) and (i in moved or _has_no_effect(graph, i))
-        ):
+        if graph.nodes[i].op in CONSTANTS or (found.issuperset(taken[i]) and (i in moved or _has_no_effect(graph, i))):
             found.add(i)
     for receive, send in sends.items():
         if not found.issuperset(edge.dst for edge in graph.outs[receive]):
