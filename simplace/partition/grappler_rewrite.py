@@ -24,6 +24,7 @@ from simplace.graph.op_kinds import ARGS, IDENTITIES, RETVALS, is_constant
 from simplace.partition.rewritten_graph import Rewritten
 from simplace.partition.shapes import TensorSizes
 from simplace.program.placed_graph import PlacedGraph
+from simplace.program.run_ends import FED_SHAPE
 
 MADE_BY = "Grappler"
 _READS = "ReadVariableOp"
@@ -119,7 +120,7 @@ def _write_graph(placed: PlacedGraph) -> Any:
         node.input.extend(graph.input_names(i))
         shapes = tuple(ShapeAttr(sizes.shape(i, slot)) for slot in range(len(graph.out_types[i])))
         attrs = {**graph.attrs[i], _SHAPES: shapes}
-        if graph.ops[i] in ARGS and _SHAPES in graph.attrs[i]:
+        if graph.ops[i] in ARGS and _SHAPES in graph.attrs[i] and FED_SHAPE not in graph.attrs[i]:
             attrs[_GIVEN] = graph.attrs[i][_SHAPES]
         attrs.pop(_GROUP, None)  # nodes that it names may go; devices are assigned already
         write_attrs(node.attr, attrs)

@@ -16,7 +16,7 @@ from simplace.partition.shapes import TensorSizes
 from simplace.program.needed_nodes import find_needed
 from simplace.program.placed_graph import PlacedGraph
 from simplace.program.program import ObservedRun, SessionRun
-from simplace.program.run_ends import feed_rewrite
+from simplace.program.run_ends import FED_SHAPE, feed_rewrite
 
 
 def choose_run(placed: PlacedGraph) -> ObservedRun | None:
@@ -67,16 +67,23 @@ def prune_to_run(placed: PlacedGraph, run: SessionRun) -> PlacedGraph:
 
 
 def _with_shapes(placed: PlacedGraph, run: SessionRun) -> PlacedGraph:
-    """Prune a graph to a run; the arguments that take the place of fed tensors have the shapes of these."""
+    """Prune a graph to a run; the arguments that take the place of fed tensors have the shapes of these.
+
+    What the graph itself says of them, as of a placeholder, is all that Grappler knows
+    (`GetFeedShapeAndTypeFromAttribute` of graph_execution_state.cc).
+    """
     pruned = rewrite_for_run(before_pruning(placed), run).placed
     sizes, graph = TensorSizes(placed), pruned.graph
     attrs = list(graph.attrs)
     for index, feed in enumerate(run.feeds):
         name, _, slot = feed.partition(":")
-        shape = sizes.shape(placed.graph.ids[name], int(slot or 0))
+        node = placed.graph.ids[name]
+        shape, declared = sizes.shape(node, int(slot or 0)), placed.graph.attrs[node].get("shape")
         argument = graph.ids.get(feed_rewrite(name, int(slot or 0), 1, index).name)
-        if argument is not None and shape is not None:
-            attrs[argument] = {**attrs[argument], "_output_shapes": (ShapeAttr(shape),)}
+        if argument is not None:
+            known = declared if isinstance(declared, ShapeAttr) else ShapeAttr(None)
+            given = {} if shape is None else {"_output_shapes": (ShapeAttr(shape),)}
+            attrs[argument] = {**attrs[argument], FED_SHAPE: known, **given}
     return replace(pruned, graph=replace(graph, attrs=attrs))
 
 

@@ -10,6 +10,8 @@ from typing import Any, NamedTuple
 
 from simplace.graph.dtypes import DataType, base_type
 
+FED_SHAPE = "_fed_shape"  # the attribute of an argument for the shape that the graph itself says a fed tensor has
+
 
 class Rewrite(NamedTuple):
     """Name the node that takes the place of a fed tensor, or that a fetched one is handed to."""

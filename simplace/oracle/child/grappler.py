@@ -16,6 +16,7 @@ from simplace.oracle.orphan import end_with_parent
 
 _SHAPES = "_output_shapes"
 _GIVEN = "_given_shapes"  # of an argument: what Grappler knows
+_FED = "_fed_shape"  # of an argument that a session's run feeds: what the graph says of it
 _ITERATOR = "/iterator"
 _TRANSPOSE = re.compile(r"-(?P<turn>Transpose\w+)-LayoutOptimizer$")  # generic_layout_optimizer_transposer.cc
 _BACK_EDGES = frozenset({"NextIteration", "RefNextIteration"})
@@ -69,18 +70,25 @@ def _replace_arguments(tf: Any, graph: Any, resources: Mapping[str, bytes]) -> t
     """Copy a graph with variables, and elements of iterators, in place of arguments; return those, too, by name.
 
     Python's entrance to Grappler erases the shapes of arguments, which TensorFlow's own keeps, and does not trust those
-    of placeholders.
+    of placeholders. Neither does TensorFlow where a session feeds them.
     """
     copy, arguments = tf.compat.v1.GraphDef(), {}
     copy.CopyFrom(graph)
     for argument in graph.node:
-        if argument.name in resources or (_GIVEN in argument.attr and argument.attr["T"].type != tf.resource):
+        knows = _GIVEN in argument.attr or _FED in argument.attr
+        if argument.name in resources or (knows and argument.attr["T"].type != tf.resource):
             arguments[argument.name] = argument
     for node in list(copy.node):
         if node.name in resources:
             device = node.device
             node.CopyFrom(tf.compat.v1.NodeDef.FromString(resources[node.name]))
             node.device, node.attr["shared_name"].s = device, node.name.encode()
+        elif _FED in node.attr and node.name in arguments:
+            shape, dtype = node.attr[_FED].shape, node.attr["T"].type
+            made = tf.compat.v1.NodeDef(name=node.name, op="Placeholder", input=node.input, device=node.device)
+            made.attr["dtype"].type = dtype
+            made.attr["shape"].shape.CopyFrom(shape)
+            node.CopyFrom(made)
         elif node.name in arguments:
             given, dtype = node.attr[_GIVEN], node.attr["T"].type
             handle = copy.node.add(name=node.name + _ITERATOR, op="IteratorV2", device=node.device)
@@ -199,7 +207,7 @@ def _make_importable(tf: Any, graph: Any, known: Mapping[str, Any], resources: M
     copy = tf.compat.v1.GraphDef()
     copy.CopyFrom(graph)
     for node in copy.node:
-        for name in ("_class", _SHAPES, _GIVEN):
+        for name in ("_class", _SHAPES, _GIVEN, _FED):
             node.attr.pop(name, None)
         if node.name in resources:
             handle = tf.compat.v1.NodeDef.FromString(resources[node.name])
