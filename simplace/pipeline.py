@@ -162,6 +162,7 @@ def rewrite_by_grappler(placement: Placement, options: StepOptions) -> Rewritten
         effects,
         partial(optimize_graph_def, devices=devices, rewriter=program.rewriter),
         lambda nodes: construct_finished(nodes, signatures),
+        is_run=options.run is not None,
     )
     rewritten = rewrite_placed_graph(optimized.placed)
     ids, names = placed.graph.ids, pruned.graph.names

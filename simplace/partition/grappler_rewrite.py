@@ -37,12 +37,13 @@ Optimize = Callable[[bytes, Sequence[str], Mapping[str, bytes]], bytes]
 
 
 def optimize_with_grappler(
-    placed: PlacedGraph, effects: Iterable[str], optimize: Optimize, construct: Construct
+    placed: PlacedGraph, effects: Iterable[str], optimize: Optimize, construct: Construct, *, is_run: bool = False
 ) -> Rewritten:
     """Return the graph as Grappler leaves it; its nodes lead back to those that have their name in the placed graph.
 
     `effects` names the nodes that must run besides the results. `optimize` asks Grappler, with a serialized GraphDef,
-    the names of the nodes to keep, and the variables among the arguments, each as a serialized VarHandleOp. Raises
+    the names of the nodes to keep, and the variables among the arguments, each as a serialized VarHandleOp. That of a
+    session's run (`is_run`) is optimized before it is pruned: what is fetched is kept, and results come later. Raises
     `ProgramError` where TensorFlow is not there or fails, `SimplaceError` for a graph of which nobody knows what is
     needed.
     """
@@ -50,9 +51,17 @@ def optimize_with_grappler(
     wanted = {i for i in graph.op_ids if graph.ops[i] in RETVALS}.union(ids[name] for name in effects if name in ids)
     if not wanted:
         raise SimplaceError(f"{placed.program.title} has neither results nor effects: Grappler would remove all of it")
+    written, results = _write_graph(placed), protos.message_class("GraphDef")()
+    if is_run:
+        results.node.extend(node for node in written.node if node.op in RETVALS)
+        for i in reversed(range(len(written.node))):
+            if written.node[i].op in RETVALS:
+                del written.node[i]
+        first_inputs = graph.first_inputs
+        wanted = {graph.edge_src[first_inputs[i]] if graph.ops[i] in RETVALS else i for i in wanted}
     kept = [graph.names[i] for i in sorted(wanted)]
-    written = _write_graph(placed).SerializeToString()
-    optimized = parse_graph_def(optimize(written, kept, dict(_list_variables(placed))))
+    answer = optimize(written.SerializeToString(), kept, dict(_list_variables(placed)))
+    optimized = parse_graph_def(answer + results.SerializeToString())  # one after the other they are one message
     made = construct(optimized.nodes)
     origin = tuple(_find_original(ids, name) for name in made.names)
     origins = [
