@@ -30,6 +30,7 @@ MADE_BY = "Grappler"
 _READS = "ReadVariableOp"
 _CONTENT = bytes(range(1, 62))  # of any type, numbers that are neither zero nor one, nor all alike
 _SHAPES, _GROUP = "_output_shapes", "_class"
+_NAMED_GROUP = "_colocated_with"  # Python's entrance to Grappler erases the other one
 _GIVEN = "_given_shapes"  # of an argument: what Grappler knows, in TensorFlow as well
 
 Construct = Callable[[Sequence[NodeDef]], Graph]  # builds the graph of NodeDefs
@@ -131,7 +132,8 @@ def _write_graph(placed: PlacedGraph) -> Any:
         attrs = {**graph.attrs[i], _SHAPES: shapes}
         if graph.ops[i] in ARGS and _SHAPES in graph.attrs[i] and FED_SHAPE not in graph.attrs[i]:
             attrs[_GIVEN] = graph.attrs[i][_SHAPES]
-        attrs.pop(_GROUP, None)  # nodes that it names may go; devices are assigned already
+        if _GROUP in attrs:  # nodes that it names may go; devices are assigned already, but only equal ones are merged
+            attrs[_NAMED_GROUP] = attrs.pop(_GROUP)
         write_attrs(node.attr, attrs)
         value = attrs.get("value")
         if is_constant(graph.ops[i]) and isinstance(value, TensorInfo) and not value.content:
