@@ -138,19 +138,20 @@ def rewrite_by_grappler(placement: Placement, options: StepOptions) -> Rewritten
     """Ask TensorFlow's Grappler to optimize a step's graph, and return it as TensorFlow partitions it then.
 
     The GPUs are such as `options` name. A session that places what a run needs (place_pruned_graph: "Can't optimize a
-    pruned graph") has it as it is, and so has a program that turned Grappler off, or that XLA compiles whole. Raises
-    `ProgramError` where TensorFlow is not there.
+    pruned graph") has it as it is, and so has a program that turned Grappler off, or that XLA compiles whole, and a
+    dataset's function that is not placed. Raises `ProgramError` where TensorFlow is not there.
     """
     from simplace.costs.grappler_devices import describe_devices
     from simplace.lowering.graph_constructor import construct_finished
     from simplace.oracle.grappler_question import optimize_graph_def
-    from simplace.partition.grappler_rewrite import optimize_with_grappler
+    from simplace.partition.grappler_rewrite import optimize_with_grappler, rewriter_of
     from simplace.partition.rewrite_graph import rewrite_placed_graph
     from simplace.partition.run_graph import prune_to_run
 
     placed = placement.placed
     program = placement.program
-    if program.pruned_to is not None or not program.has_grappler or program.kind == "compiled":
+    is_left = program.pruned_to is not None or program.kind == "compiled" or program.runs_unplaced
+    if is_left or not program.has_grappler:
         return rewrite_placed_graph(placed)
     pruned = placed if options.run is None else prune_to_run(placed, options.run)
     signatures = Signatures(placement.groups.support.table, program.graph.library)
@@ -160,7 +161,7 @@ def rewrite_by_grappler(placement: Placement, options: StepOptions) -> Rewritten
     optimized = optimize_with_grappler(
         pruned,
         effects,
-        partial(optimize_graph_def, devices=devices, rewriter=program.rewriter),
+        partial(optimize_graph_def, devices=devices, rewriter=rewriter_of(program)),
         lambda nodes: construct_finished(nodes, signatures),
         is_run=options.run is not None,
     )

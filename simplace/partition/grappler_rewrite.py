@@ -24,6 +24,7 @@ from simplace.graph.op_kinds import ARGS, IDENTITIES, RETVALS, is_constant
 from simplace.partition.rewritten_graph import Rewritten
 from simplace.partition.shapes import TensorSizes
 from simplace.program.placed_graph import PlacedGraph
+from simplace.program.program import Program
 from simplace.program.run_ends import FED_SHAPE
 
 MADE_BY = "Grappler"
@@ -31,10 +32,20 @@ _READS = "ReadVariableOp"
 _CONTENT = bytes(range(1, 62))  # of any type, numbers that are neither zero nor one, nor all alike
 _SHAPES, _GROUP = "_output_shapes", "_class"
 _NAMED_GROUP = "_colocated_with"  # Python's entrance to Grappler erases the other one
+_IN_DATASETS = b"\x08\x02\x18\x02"  # layout_optimizer and constant_folding, fields 1 and 3 of RewriterConfig, are OFF
+_PRESERVED = "_grappler_do_not_remove"  # as what has state, without allow_pruning_stateful_and_dataset_ops
 _GIVEN = "_given_shapes"  # of an argument: what Grappler knows, in TensorFlow as well
 
 Construct = Callable[[Sequence[NodeDef]], Graph]  # builds the graph of NodeDefs
 Optimize = Callable[[bytes, Sequence[str], Mapping[str, bytes]], bytes]
+
+
+def rewriter_of(program: Program) -> bytes:
+    """Return the serialized RewriterConfig that a program's graph is optimized with.
+
+    That of a dataset's function is its program's without two of the optimizers (core/data/captured_function.cc).
+    """
+    return program.rewriter + _IN_DATASETS if program.kind == "dataset" else program.rewriter
 
 
 def optimize_with_grappler(
@@ -134,6 +145,8 @@ def _write_graph(placed: PlacedGraph) -> Any:
             attrs[_GIVEN] = graph.attrs[i][_SHAPES]
         if _GROUP in attrs:  # nodes that it names may go; devices are assigned already, but only equal ones are merged
             attrs[_NAMED_GROUP] = attrs.pop(_GROUP)
+        if placed.program.kind == "dataset" and placed.is_stateful(graph.ops[i]):
+            attrs[_PRESERVED] = True
         write_attrs(node.attr, attrs)
         value = attrs.get("value")
         if is_constant(graph.ops[i]) and isinstance(value, TensorInfo) and not value.content:
