@@ -26,7 +26,8 @@ _LARGEST = 10 << 20  # bytes of a constant that replaces a tensor (max_constant_
 def fold_constants(graph: PartitionedGraph, unfolded: int = 0) -> PartitionedGraph:
     """Return the graph with a constant for each tensor that is folded, under the name of the node that made it.
 
-    Only control edges lead to it any more: `remove_dead_nodes` takes out what nothing else needs. A large tensor is
+    They come after all other nodes, in the order of their names. Only control edges lead to them: `remove_dead_nodes`
+    takes out what nothing else needs, the nodes that they stand for among that. A large tensor is
     made in each step, with all that it is made of, and so is one whose first dimension is `unfolded` (0: none). What
     others wait for by a control edge runs beside its constant, which has a name of its own (`ReplaceTensorWithConstant`
     moves data edges alone). A constant waits for all that its node waited for, and what that was made of: in the body
@@ -38,15 +39,19 @@ def fold_constants(graph: PartitionedGraph, unfolded: int = 0) -> PartitionedGra
     folded = sorted(i for i in chosen if _lies_where_constants_do(graph, i))
     if not folded:
         return graph
-    awaited = [i for i in folded if any(edge.dst_slot == CONTROL for edge in graph.outs[i])]
-    constant = {i: i for i in folded} | {i: len(graph) + k for k, i in enumerate(awaited)}
-    replaced = {i for i in folded if constant[i] == i}
-    nodes = [node._replace(op=CONSTANT) if i in replaced else node for i, node in enumerate(graph.nodes)]
-    outs = [[edge for edge in edges if edge.dst not in replaced] for edges in graph.outs]
-    for k, i in enumerate(awaited):
-        nodes.append(nodes[i]._replace(name=f"{nodes[i].name}/_{k}__cf__{k}", op=CONSTANT))
+    folded.sort(key=lambda i: graph.nodes[i].name)
+    constant = {i: len(graph) + k for k, i in enumerate(folded)}
+    nodes, outs = list(graph.nodes), [list(edges) for edges in graph.outs]
+    replaced = set()
+    for k, i in enumerate(folded):
         outs.append([edge._replace(src=constant[i]) for edge in outs[i] if edge.dst_slot != CONTROL])
         outs[i] = [edge for edge in outs[i] if edge.dst_slot == CONTROL]
+        name = nodes[i].name
+        if outs[i]:
+            name = f"{name}/_{k}__cf__{k}"
+        else:
+            replaced.add(i)
+        nodes.append(nodes[i]._replace(name=name, op=CONSTANT))
     before = _find_awaited(graph, foldable)
     for i in folded:
         source = graph.sources[graph.devices.index(nodes[i].device)]

@@ -5,10 +5,11 @@ Mirrors tensorflow/core/common_runtime/graph_optimizer.cc at the level L1, which
 
 from __future__ import annotations
 
-from simplace.partition.constant_folding import FOLDED, fold_constants
+from simplace.graph.op_kinds import CONSTANTS
+from simplace.partition.constant_folding import FOLDED, fold_constants, is_folded
 from simplace.partition.dead_nodes import is_run_as_a_whole, remove_dead_nodes
 from simplace.partition.graph_partition import PartitionedGraph
-from simplace.partition.optimizer_cse import merge_equal_nodes
+from simplace.partition.optimizer_cse import merge_equal_nodes, order_nodes
 
 _ROUNDS = 10  # kMaxRounds: what was folded leaves other nodes to be merged
 
@@ -23,8 +24,31 @@ def optimize_subgraphs(graph: PartitionedGraph, unfolded: int = 0) -> Partitione
         return graph
     kept = remove_dead_nodes(graph)
     for _ in range(_ROUNDS):
-        merged = remove_dead_nodes(merge_equal_nodes(kept), "merged")
+        merged = remove_dead_nodes(merge_equal_nodes(kept, _order_as_folded(kept, unfolded)), "merged")
         kept, before = remove_dead_nodes(fold_constants(merged, unfolded), FOLDED, keeps_memory_copies=False), kept
         if kept is before:
             break
     return kept
+
+
+def _order_as_folded(graph: PartitionedGraph, unfolded: int) -> list[int]:
+    """Order the nodes as TensorFlow takes them, which has folded constants by then.
+
+    What is left of a graph are constants and what depends on more: each among its own as there. What is folded comes
+    between.
+    """
+    folded = fold_constants(graph, unfolded)
+    if folded is graph:
+        return order_nodes(graph)
+    left = remove_dead_nodes(folded, FOLDED, keeps_memory_copies=False)
+    made = {node.origin for i, node in enumerate(left.nodes) if is_folded(left, i)}
+    place = {(left.nodes[i].device, left.nodes[i].name): k for k, i in enumerate(order_nodes(left))}
+
+    def rank(i: int) -> tuple[int, int]:
+        node = graph.nodes[i]
+        name = (node.device, node.name)
+        if name not in place or node.origin in made:
+            return 1, 0
+        return (0 if node.op in CONSTANTS else 2), place[name]
+
+    return sorted(order_nodes(graph), key=rank)

@@ -6,7 +6,7 @@ partition, whether or not Grappler runs.
 
 from __future__ import annotations
 
-from collections.abc import Hashable
+from collections.abc import Hashable, Sequence
 from dataclasses import replace
 
 from simplace.graph.algorithm import order_by_postorder
@@ -16,12 +16,12 @@ from simplace.graph.op_kinds import PLACEHOLDERS
 from simplace.partition.graph_partition import PartEdge, PartitionedGraph
 
 
-def merge_equal_nodes(graph: PartitionedGraph) -> PartitionedGraph:
-    """Return the graph with the edges of each node that equals an earlier one going out of that one.
+def merge_equal_nodes(graph: PartitionedGraph, order: Sequence[int]) -> PartitionedGraph:
+    """Return the graph with the edges of each node that equals one before it in an order going out of that one.
 
     What has been merged leads nowhere: `remove_dead_nodes` takes it out.
     """
-    merged = _find_equal(graph)
+    merged = _find_equal(graph, order)
     if not merged:
         return graph
     outs: list[list[PartEdge]] = [[] if i in merged else list(edges) for i, edges in enumerate(graph.outs)]
@@ -30,7 +30,7 @@ def merge_equal_nodes(graph: PartitionedGraph) -> PartitionedGraph:
     return replace(graph, outs=tuple(map(tuple, outs)))
 
 
-def _find_equal(graph: PartitionedGraph) -> dict[int, int]:
+def _find_equal(graph: PartitionedGraph, order: Sequence[int]) -> dict[int, int]:
     """Map each node that equals one before it to that one.
 
     There is one candidate for what has equal attributes and inputs, the first one: where that waits for others, a node
@@ -38,7 +38,7 @@ def _find_equal(graph: PartitionedGraph) -> dict[int, int]:
     """
     merged: dict[int, int] = {}
     available: dict[Hashable, tuple[int, tuple[int, ...]]] = {}
-    for i in _order_nodes(graph):
+    for i in order:
         node = graph.nodes[i]
         if node.role != "op" or node.op in PLACEHOLDERS or graph.placed.is_stateful(node.op) or _takes_ref(graph, i):
             continue
@@ -56,7 +56,7 @@ def _find_equal(graph: PartitionedGraph) -> dict[int, int]:
     return merged
 
 
-def _order_nodes(graph: PartitionedGraph) -> list[int]:
+def order_nodes(graph: PartitionedGraph) -> list[int]:
     """Order the nodes as TensorFlow takes them; a copy between memories, which it adds later, leads to its receive."""
     receives = {send: receive for receive, send in graph.memory_copies.items()}
 
