@@ -8,27 +8,23 @@ dimension of anything else is, or if another one is the batch, which none of a v
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from functools import partial
 
+from simplace.analysis.batch_growth import GIVEN, BatchGrowth, list_shapes
 from simplace.analysis.memory import replay_step
 from simplace.analysis.memory_replay import Tensor
 from simplace.analysis.schedule import Schedule
 from simplace.costs import cost_model
 from simplace.costs.cluster_memory import HeldTensor
-from simplace.costs.layer_shapes import is_kept
 from simplace.executor.kernel_memory import READ
 from simplace.executor.kernel_scratch import list_scratch, make_call
 from simplace.executor.trace import PERMANENT, SCRATCH
-from simplace.graph.algorithm import reverse_reachable
 from simplace.graph.builder import CONTROL
-from simplace.graph.op_kinds import ARGS, PLACEHOLDERS
+from simplace.graph.op_kinds import ARGS
 from simplace.partition.constant_folding import is_folded
-from simplace.partition.graph_partition import PartitionedGraph
 
-ELEMENTS = frozenset({"IteratorGetNext", "IteratorGetNextSync", "OptionalGetValue"})
-GIVEN = ARGS | PLACEHOLDERS | ELEMENTS
 _READ = ("read", "bounded")  # of a condition, which may have asked for the size of the batch
 _MOST = 1 << 24
 # Of more gradients than these, in sum of more bytes, tf.GradientTape makes sums at once.
@@ -57,12 +53,17 @@ class BatchMemory:
         """Find the batch of a program, and what grows with it; it may be split into as many `parts`."""
         nodes = schedule.estimated.graph.nodes
         batch = _find_batch(schedule)
-        variables = [(i, shape) for i, node in enumerate(nodes) if node.op == READ for shape in _shapes(schedule, i)]
+        variables = [
+            (i, shape)
+            for i, node in enumerate(nodes)
+            if node.op == READ
+            for shape in list_shapes(schedule.estimated, i)
+        ]
         clashes = [i for i, shape in variables if batch and shape[:1] == (batch,)]
         loops = [loop.name for loop in schedule.flow.loops if loop.trips == batch and loop.how in _READ]
         if not batch or clashes or loops:
             return cls(schedule, batch, frozenset(), clashes[0] if clashes else -1, loops[0] if loops else "")
-        growth = _Growth(schedule, batch, parts, {dim for _, shape in variables for dim in shape})
+        growth = BatchGrowth(schedule.estimated, batch, parts, [shape for _, shape in variables])
         growing, shares = _find_growing(schedule, growth), _find_shares(schedule, growth)
         return cls(schedule, batch, frozenset(growing), shares=dict(shares))
 
@@ -122,68 +123,16 @@ def _find_batch(schedule: Schedule) -> int:
     """Return the most common first dimension of what the program is given, of equal ones the largest; 0 for none."""
     nodes = schedule.estimated.graph.nodes
     found = Counter(
-        shape[0] for i, node in enumerate(nodes) if node.op in GIVEN for shape in _shapes(schedule, i) if shape
+        shape[0]
+        for i, node in enumerate(nodes)
+        if node.op in GIVEN
+        for shape in list_shapes(schedule.estimated, i)
+        if shape
     )
     return max(found, key=lambda size: (found[size], size), default=0)
 
 
-def _shapes(schedule: Schedule, node: int) -> Iterator[tuple[int, ...]]:
-    return (tensor.shape for tensor in schedule.estimated.outputs[node] if tensor.size)
-
-
-class _Growth:
-    """What tells that a tensor grows: the batch, or a part of it, as a dimension of what the data are made into."""
-
-    def __init__(self, schedule: Schedule, batch: int, parts: int, of_variables: set[int]) -> None:
-        self._graph, self._estimated = schedule.estimated.graph, schedule.estimated
-        given = [i for i, node in enumerate(self._graph.nodes) if node.op in GIVEN]
-        shapes = [shape for i in given for shape in _shapes(schedule, i)]
-        fed = [i for i in given if any(shape and shape[0] % batch == 0 for shape in _shapes(schedule, i))]
-        self._fed = _find_reached(self._graph, fed)
-        self._taken = of_variables | {dim for shape in shapes for dim in shape[1:]}
-        apart = (i for i in range(len(self._graph)) if i not in self._fed)
-        self._fixed = of_variables | {dim for i in apart for shape in _shapes(schedule, i) for dim in shape}
-        part = batch // parts
-        is_split = batch % parts == 0 and part > 1 and part not in of_variables
-        self._units = [batch, part] if is_split else [batch]
-
-    def has(self, node: int, slot: int) -> bool:
-        """Return whether an output grows: of cuDNN's layers what they keep does where their result does."""
-        tensor = self._estimated.output(node, 0 if is_kept(self._graph.nodes[node].op, slot) else slot)
-        return tensor is not None and self.grows(tensor, node in self._fed)
-
-    def grows(self, tensor: cost_model.Tensor | HeldTensor, is_fed: bool = True) -> bool:
-        """Return whether a tensor grows with the batch."""
-        return any(self._grows(tensor.shape, unit, is_fed) for unit in self._units)
-
-    def double(self, tensors: Sequence[cost_model.Tensor], node: int) -> list[cost_model.Tensor]:
-        """Return a node's tensors as they are with twice the batch."""
-        return [self._double(tensor) if self.grows(tensor, node in self._fed) else tensor for tensor in tensors]
-
-    def _double(self, tensor: cost_model.Tensor) -> cost_model.Tensor:
-        place = next((tensor.shape.index(unit) for unit in self._units if unit in tensor.shape), 0)
-        shape = tuple(2 * dim if i == place else dim for i, dim in enumerate(tensor.shape))
-        return tensor._replace(shape=shape, size=2 * tensor.size)
-
-    def _grows(self, shape: tuple[int, ...], unit: int, is_fed: bool) -> bool:
-        first = shape[0] if shape else 0
-        if first == unit or not is_fed or unit == 1:
-            return first == unit
-        is_multiple = first > 0 and first % unit == 0 and first not in self._fixed
-        return is_multiple or (unit in shape and unit not in self._taken)
-
-
-def _find_reached(graph: PartitionedGraph, starts: Sequence[int]) -> set[int]:
-    """Return the nodes that data from some nodes come to, over copies, too."""
-
-    def list_takers(node: int) -> list[int]:
-        takers = [edge.dst for edge in graph.outs[node] if edge.dst_slot != CONTROL]
-        return [*takers, graph.receiver[node]] if node in graph.receiver else takers
-
-    return reverse_reachable(starts, list_takers)
-
-
-def _find_growing(schedule: Schedule, growth: _Growth) -> Iterator[Tensor]:
+def _find_growing(schedule: Schedule, growth: BatchGrowth) -> Iterator[Tensor]:
     estimated = schedule.estimated
     for i, node in enumerate(estimated.graph.nodes):
         for slot in range(1 if node.role == "recv" else len(estimated.outputs[i])):
@@ -191,7 +140,7 @@ def _find_growing(schedule: Schedule, growth: _Growth) -> Iterator[Tensor]:
                 yield i, PERMANENT if node.op in ARGS or is_folded(estimated.graph, i) else slot
 
 
-def _find_shares(schedule: Schedule, growth: _Growth) -> Iterator[tuple[int, float]]:
+def _find_shares(schedule: Schedule, growth: BatchGrowth) -> Iterator[tuple[int, float]]:
     estimated = schedule.estimated
     taken: Mapping[int, tuple[cost_model.Tensor | HeldTensor, ...]] = {**estimated.held, **estimated.workspaces}
     for node, held in taken.items():
@@ -201,5 +150,5 @@ def _find_shares(schedule: Schedule, growth: _Growth) -> Iterator[tuple[int, flo
     for i, part in enumerate(estimated.graph.nodes):
         if i not in taken and part.role == "op" and (own := sum(list_scratch(make_call(estimated, i), threads))):
             call = make_call(estimated, i)
-            grown = call._replace(inputs=growth.double(call.inputs, i), outputs=growth.double(call.outputs, i))
+            grown = call._replace(inputs=growth.double_inputs(i), outputs=growth.double_outputs(i))
             yield i, sum(list_scratch(grown, threads)) / own - 1

@@ -6,7 +6,8 @@ from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from math import hypot
 
-from simplace.analysis.batch_memory import ELEMENTS, GIVEN, BatchMemory
+from simplace.analysis.batch_growth import ELEMENTS, GIVEN
+from simplace.analysis.batch_memory import BatchMemory
 from simplace.analysis.schedule import Schedule
 from simplace.analysis.time_sources import Kind, compare_errors
 from simplace.costs.estimate import estimate_costs

@@ -5,7 +5,7 @@ from __future__ import annotations
 import ast
 from collections.abc import Container, Iterator, Sequence
 
-from simplace.analysis.batch_memory import ELEMENTS
+from simplace.analysis.batch_growth import ELEMENTS
 from simplace.analysis.schedule import Schedule
 from simplace.costs.cost_model import OpCall
 from simplace.costs.op_work import make_tensor

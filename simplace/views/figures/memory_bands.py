@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from functools import cached_property, partial
 from itertools import zip_longest
 
-from simplace.analysis.batch_memory import ELEMENTS
+from simplace.analysis.batch_growth import ELEMENTS
 from simplace.analysis.memory import Held, MemoryUse, Resize, keep_size
 from simplace.analysis.memory_kinds import (
     MADE,
