@@ -6,7 +6,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from math import inf
 
-from simplace.costs.cost_model import COMPILED, CostModel, KernelCost, OpCall, Source
+from simplace.costs.cost_model import COMPILED, Bound, CostModel, KernelCost, OpCall, Source
 from simplace.costs.xla_fusion import FusedBody, FusedKernel
 
 # When host and device are done, each as the later of two times: so long after the host is free, and the device.
@@ -31,7 +31,8 @@ def estimate_cluster(kernels: Sequence[FusedKernel], model: CostModel, *, is_com
 
     On a GPU the host launches one kernel after the other: the stream's time starts with the first and has the waits for
     launches in it, and those of the host for the device. Errors of kernels go together, so the cluster's is the mean of
-    theirs and of the waits', by time; it counts as guessed where most of its time is.
+    theirs and of the waits', by time; it counts as guessed where most of its time is. It is bound by what its longest
+    kernel is, and its share of that peak is what the kernels that are bound so have in its whole time.
     """
     is_on_gpu = any(call.device_type != "CPU" for call in list_kernel_calls(kernels))
     run = _ClusterRun(model, is_compiled=is_compiled, is_on_gpu=is_on_gpu)
@@ -47,13 +48,14 @@ def estimate_cluster(kernels: Sequence[FusedKernel], model: CostModel, *, is_com
     guessed = waits + sum(seconds for seconds, cost in parts if cost.source == "guessed")
     error = waits * model.assume_reliability("launch").error + sum(seconds * cost.off for seconds, cost in parts)
     longest = max(parts, key=lambda part: part[0])[1]
+    bound: Bound | None = "latency" if waits > busy else longest.bound
     known: Source = "calibrated" if longest.source == "calibrated" else "modelled"
     later = max(0.0, ended[0] - first) if run.is_on_gpu else 0.0
     return KernelCost(
         first if run.is_on_gpu else busy, whole, longest.shards,
         source="guessed" if guessed > (busy + waits) / 2 else known, error=error / (busy + waits),
-        bound="latency" if waits > busy else longest.bound,
-        share=sum(seconds * cost.share for seconds, cost in parts) / (busy + waits),
+        bound=bound,
+        share=sum(seconds * cost.share for seconds, cost in parts if cost.bound == bound) / (busy + waits),
         launches=run.launches, later_s=later, waits_s=waits,
         least_part_s=sum(times * cost.least_part_s for times, cost in run.parts),
     )  # fmt: skip

@@ -11,6 +11,7 @@ from simplace.costs.cost_model import CostModel
 from simplace.errors import SimplaceError
 from simplace.program.program import SessionRun
 
+DEFAULT_BATCH = 32
 GpuThreadMode = Literal["global", "gpu_private", "gpu_shared"]
 
 
@@ -85,7 +86,7 @@ class StepOptions(Threads):
     cpu: str = ""
     cores: int = 0
     gpu_memory_fraction: float | None = None
-    batch: int = 32
+    batch: int = DEFAULT_BATCH
     trips: Mapping[str, int] = field(default_factory=dict)
     branches: Mapping[str, int] = field(default_factory=dict)
     limits: Mapping[str, int] = field(default_factory=dict)

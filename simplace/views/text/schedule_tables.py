@@ -13,6 +13,7 @@ from simplace.analysis.time_sources import compare_errors, find_cost, find_sourc
 from simplace.costs.estimate import Assumption
 from simplace.costs.outcomes import Loop
 from simplace.executor.control_flow import Branch
+from simplace.executor.step_options import DEFAULT_BATCH
 from simplace.explain.finding_lines import format_error
 from simplace.views.text.alike_rows import join_alike_rows
 from simplace.views.text.cost_sentences import (
@@ -36,6 +37,7 @@ from viz import Column, Table, to_text
 from viz.names import visible
 
 _MANY = 64  # events of a critical path: more are summed up
+_NAMED = 4  # tracks that are never used
 
 
 def write_summary(schedule: Schedule, width: int | None = None) -> str:
@@ -55,7 +57,8 @@ def write_summary(schedule: Schedule, width: int | None = None) -> str:
         parts.append(to_text(held_up, width))
     parts.append(to_text(join_alike_rows(memory_table(schedule)), width))
     parts += [f"! {visible(line)}" for line in list_warnings(schedule)]
-    parts += [f"note: {visible(line)}" for line in list_assumptions(schedule)]
+    notes = [*list_assumptions(schedule), *_describe_unused_batch(schedule)]
+    parts += [f"note: {visible(line)}" for line in notes]
     parts.append(wrap_line(f"verdict: {write_verdict(schedule)}", width))
     return "\n\n".join(parts)
 
@@ -86,9 +89,10 @@ def track_table(schedule: Schedule) -> Table:
         for i in schedule.trace.track_order
         if (one := schedule.busy_tracks[i]).spans
     )
-    idle = sum(not one.spans for one in schedule.busy_tracks)
+    idle = [one.name for one in schedule.busy_tracks if not one.spans]
     columns = (Column("track"), *(Column(head, "right", flexible=False) for head in ("events", "busy", "of the step")))
-    footer = f"{format_count(idle, 'thread')} never used" if idle else ""
+    more = f" and {len(idle) - _NAMED:,} more" if len(idle) > _NAMED else ""
+    footer = f"never used: {', '.join(idle[:_NAMED])}{more}" if idle else ""
     return Table(columns, rows, footer=footer)
 
 
@@ -236,6 +240,17 @@ def list_assumptions(schedule: Schedule) -> list[str]:
     lines += [_describe_loop(loop) for loop in schedule.loops]
     lines += [_describe_branch(branch) for branch in schedule.flow.branches]
     return lines + [_describe_assumption(one) for one in schedule.estimated.assumptions]
+
+
+def _describe_unused_batch(schedule: Schedule) -> list[str]:
+    """Return that a batch which was asked for changes nothing, where the program says how large all its tensors are."""
+    batch = schedule.execution.options.batch
+    if batch == DEFAULT_BATCH or any(one.kind == "batch" for one in schedule.estimated.assumptions):
+        return []
+    return [
+        f"--batch {batch:,} changes nothing here: it is for first dimensions that a program leaves open, and this one "
+        "leaves none; simplace memory --batch simulates the memory of another batch"
+    ]
 
 
 def _name_step_run(schedule: Schedule) -> list[str]:
