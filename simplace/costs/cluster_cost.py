@@ -42,7 +42,7 @@ def estimate_cluster(kernels: Sequence[FusedKernel], model: CostModel, *, is_com
     if not busy:
         return KernelCost(0.0)
     first = parts[0][1].host_s  # when the device begins
-    _, ended = course
+    launched, ended = course
     whole = max(ended[0] - first, ended[1]) if run.is_on_gpu else 0.0
     waits = max(0.0, whole - busy)
     guessed = waits + sum(seconds for seconds, cost in parts if cost.source == "guessed")
@@ -50,7 +50,7 @@ def estimate_cluster(kernels: Sequence[FusedKernel], model: CostModel, *, is_com
     longest = max(parts, key=lambda part: part[0])[1]
     bound: Bound | None = "latency" if waits > busy else longest.bound
     known: Source = "calibrated" if longest.source == "calibrated" else "modelled"
-    later = max(0.0, ended[0] - first) if run.is_on_gpu else 0.0
+    later = max(0.0, max(launched) - first) if run.is_on_gpu else 0.0  # the host waits where it is told something
     return KernelCost(
         first if run.is_on_gpu else busy, whole, longest.shards,
         source="guessed" if guessed > (busy + waits) / 2 else known, error=error / (busy + waits),

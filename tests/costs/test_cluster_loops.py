@@ -17,7 +17,7 @@ from simplace.analysis.schedule import schedule_placement
 from simplace.costs.cluster_cost import estimate_cluster
 from simplace.costs.cluster_memory import find_held
 from simplace.costs.cluster_ops import CompiledCall, list_cluster_ops
-from simplace.costs.cost_model import OpCall
+from simplace.costs.cost_model import COMPILED, OpCall
 from simplace.costs.modelled_costs import make_modelled_costs
 from simplace.costs.op_work import make_tensor
 from simplace.costs.outcomes import Loop
@@ -122,6 +122,18 @@ def test_a_stream_that_is_behind_when_a_loop_begins_makes_up_for_it() -> None:
     unrolled = estimate_cluster([first, *loop.body.runs.kernels * 500], model)
     assert estimate_cluster([first, loop], model).device_s == pytest.approx(unrolled.device_s, rel=1e-9)
     assert unrolled.waits_s > 1e-6
+
+
+def test_the_host_is_done_when_it_has_launched_them_and_its_share_is_of_the_peak_that_binds() -> None:
+    model, x, w = make_modelled_costs(), make_tensor("float32", (4096, 4096), 4), make_tensor("float32", (64, 4096), 4)
+    product = FusedKernel(OpCall("product", "MatMul", "GPU", {COMPILED: True}, (x, x), (x,)), (), ())
+    small = FusedKernel(OpCall("small", "Tanh", "GPU", {COMPILED: True}, (w,), (w,)), (), ())
+    one, two = (model.kernel(kernel.call) for kernel in (product, small))
+    cost = estimate_cluster([product, small], model)
+    assert (cost.host_s, cost.later_s) == (one.host_s, pytest.approx(two.host_s))
+    assert cost.device_s == pytest.approx(one.device_s + two.device_s)
+    assert (one.bound, two.bound, cost.bound) == ("arithmetic", "memory", "arithmetic")
+    assert cost.share == pytest.approx(one.share * one.device_s / cost.device_s)
 
 
 def test_on_a_cpu_it_is_the_sum_of_its_kernels() -> None:
