@@ -10,6 +10,7 @@ from pathlib import Path
 import pytest
 
 import simplace
+from benchmarks.nodes_that_ran import list_ran, list_simulated
 from simplace.errors import SimplaceError
 from simplace.executor.step_options import StepKeywords
 
@@ -114,6 +115,43 @@ GATHERED = """
 
     print(f(tf.zeros([8], tf.int32)).shape)
 """
+TRAINED = """
+    import tensorflow.compat.v1 as tf
+    tf.disable_eager_execution()
+
+    ids, x = tf.placeholder(tf.int32, [8]), tf.placeholder(tf.float32, [None, 4])
+    first, second, weight = (
+        tf.get_variable(name, initializer=tf.zeros([16, 4]), use_resource=True) for name in ("first", "second", "w")
+    )
+    rows = tf.nn.embedding_lookup(first, ids) * tf.nn.embedding_lookup(second, ids)
+    y = tf.matmul(x, weight, transpose_b=True)
+    train = tf.train.AdagradOptimizer(1.0).minimize(tf.reduce_sum(rows) + tf.reduce_mean(y * y))
+    turned = tf.transpose(tf.transpose(y))
+    with tf.Session() as session:
+        session.run(tf.global_variables_initializer())
+        session.run([train, turned], {ids: range(8), x: [[1.0] * 4] * 2})
+"""
+MAPPED = """
+    import tensorflow as tf
+
+    kernel = tf.ones([3, 3, 8, 8])
+
+    def prepare(x):
+        tf.random.uniform([4])
+        with tf.device("/GPU:0"):
+            x = tf.nn.conv2d(tf.slice(x, [0, 0, 0, 0], [4, 16, 16, 8]), kernel, 1, "SAME")  # a slice of all there is
+        return x * 2.0
+
+    print(len(list(tf.data.Dataset.from_tensors(tf.ones([4, 16, 16, 8])).map(prepare))))
+"""
+
+
+@pytest.fixture(scope="module")
+def trained(tmp_path_factory: pytest.TempPathFactory) -> tuple[dict[str, str], Path]:
+    """Return the ops, by name, of a session's run as Grappler leaves it, and the program."""
+    script = tmp_path_factory.mktemp("trained") / "model.py"
+    script.write_text(textwrap.dedent(TRAINED))
+    return list_simulated(simplace.place(str(script), "cpu:1"), grappler=True), script
 
 
 @pytest.fixture(scope="module")
@@ -175,6 +213,40 @@ def test_a_run_of_a_session_keeps_what_it_fetches(tmp_path: Path) -> None:
     assert ops["Mul"] >= 1
     assert "Sqrt" not in ops
     assert "Exp" not in ops
+
+
+def test_the_shape_of_what_a_run_is_fed_with_is_what_the_graph_says(trained: tuple[dict[str, str], Path]) -> None:
+    """The gradient of a mean over any number of rows finds that number in each run."""
+    simulated, _ = trained
+    assert simulated["gradients/Mean_grad/Shape"] == "Shape"
+    assert simulated["gradients/Mean_grad/Tile"] == "Tile"
+
+
+def test_what_a_run_fetches_is_not_replaced_by_what_equals_it(trained: tuple[dict[str, str], Path]) -> None:
+    simulated, _ = trained
+    assert simulated["transpose"] == simulated["transpose_1"] == "Transpose"
+
+
+def test_what_is_colocated_with_different_variables_is_not_equal(trained: tuple[dict[str, str], Path]) -> None:
+    """Each update sums up the gradients of its rows, although both are of the same rows."""
+    simulated, _ = trained
+    assert simulated["Adagrad/update_first/Unique"] == simulated["Adagrad/update_second/Unique"] == "Unique"
+
+
+def test_the_same_nodes_run_of_a_session(trained: tuple[dict[str, str], Path]) -> None:
+    """TensorFlow makes and initializes the variables in an earlier run."""
+    simulated, script = trained
+    ran = list_ran(script, "keep")
+    assert {name for name, op in simulated.items() if op != "VarHandleOp"} == {
+        name for name, op in ran.items() if op not in {"VarHandleOp", "AssignVariableOp"}
+    }
+
+
+def test_functions_of_datasets_are_neither_folded_nor_laid_out_and_keep_what_has_state(tmp_path: Path) -> None:
+    """On a P100 a function of a step would have its channels first."""
+    simulated = list_simulated(placed(MAPPED, tmp_path), grappler=True, gpu="p100")
+    assert sorted(simulated.values()) == ["Conv2D", "Mul", "RandomUniform", "Slice"]
+    assert simulated.keys() == list_ran(tmp_path / "model.py", "keep").keys()
 
 
 def test_the_output_says_that_grappler_was_asked(images: simplace.Placements) -> None:

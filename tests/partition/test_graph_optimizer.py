@@ -64,6 +64,31 @@ TWICE = """
     r = _Retval(y) @c {T=float, index=0}
     q = _Retval(u) @c {T=float, index=1}
 """
+NOTHING_TAKEN = """
+    n = OptionalNone() @c {_output_shapes=(dims(),)}
+    h = OptionalHasValue(n) @c {_output_shapes=(dims(),)}
+    m = EmptyTensorMap() @c {_output_shapes=(dims(),)}
+    s = TensorMapSize(m) @c {_output_shapes=(dims(),)}
+    x = Placeholder() @c {dtype=float, shape=dims()}
+    f = FakeParam() @c {dtype=float, shape=dims(), _output_shapes=(dims(),)}
+    g = Neg(x) @c {_output_shapes=(dims(),)}
+    y = Neg(f) @c {_output_shapes=(dims(),)}
+    o = _Retval(h) @c {T=bool, index=0}
+    p = _Retval(s) @c {T=int32, index=1}
+    q = _Retval(g) @c {T=float, index=2}
+    r = _Retval(y) @c {T=float, index=3}
+"""
+TWO_FOLDED = """
+    c = Const() @c {dtype=int32, value=number(5), _output_shapes=(dims(),)}
+    d = Const() @c {dtype=int32, value=number(5), _output_shapes=(dims(),)}
+    z = Neg(c) @c {T=int32, _output_shapes=(dims(),)}
+    e = Neg(d) @c {T=int32, _output_shapes=(dims(),)}
+    x = Placeholder() @c {dtype=int32, shape=dims()}
+    a = Mul(x, z) @c {T=int32, _output_shapes=(dims(),)}
+    b = Mul(x, e) @c {T=int32, _output_shapes=(dims(),)}
+    y = AddV2(a, b) @c {T=int32, _output_shapes=(dims(),)}
+    r = _Retval(y) @c {T=int32, index=0}
+"""
 
 
 def optimize(text: str) -> PartitionedGraph:
@@ -124,6 +149,19 @@ def test_what_others_wait_for_runs_beside_its_constant() -> None:
 
 def test_an_empty_list_is_folded() -> None:
     assert ops(optimize(LISTS))["l"] == "Const"
+
+
+def test_what_takes_nothing_is_folded_but_for_what_stands_for_a_value_to_come() -> None:
+    found = ops(optimize(NOTHING_TAKEN))
+    assert found["h"] == found["s"] == "Const"
+    assert {"n", "m"}.isdisjoint(found)
+    assert {"x": "Placeholder", "f": "FakeParam", "g": "Neg", "y": "Neg"}.items() <= found.items()
+
+
+def test_a_constant_that_waits_for_a_noop_waits_for_what_that_waits_for() -> None:
+    found = optimize(FOLDED.replace("c = Const()", "k = NoOp(^x) @c\n    c = Const(^k)"))
+    assert inputs(found, "e") == ["x"]
+    assert {"k", "c", "d"}.isdisjoint(ops(found))
 
 
 def test_in_the_body_of_a_loop_a_constant_waits_for_what_its_node_was_made_of() -> None:
@@ -197,6 +235,17 @@ def test_what_was_folded_leaves_others_to_be_merged() -> None:
     """
     assert inputs(optimize(world), "y") == ["a", "a", "f"]
     assert inputs(optimize(world.replace("f = Neg(k)", "f = Mul(x, k)")), "y") == ["a", "b", "f"]
+
+
+def test_folded_constants_come_last_by_their_names() -> None:
+    found = optimize(TWO_FOLDED.replace("Neg(d)", "Abs(d)"))
+    assert list(ops(found)) == ["x", "a", "b", "y", "r", "e", "z"]
+
+
+def test_which_of_equal_nodes_is_left_depends_on_what_was_folded_for_them() -> None:
+    """Of two that take what is folded alike, it is the one that takes the constant whose name comes first."""
+    assert inputs(optimize(TWO_FOLDED), "y") == ["b", "b"]
+    assert inputs(optimize(TWO_FOLDED.replace("z", "d1")), "y") == ["a", "a"]
 
 
 def test_constants_of_unknown_values_are_not_equal() -> None:
