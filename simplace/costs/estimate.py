@@ -19,7 +19,10 @@ from simplace.costs.xla_fusion import FusedKernel, fuse_ops, keep_ops
 from simplace.devices.device_set import DeviceSet
 from simplace.errors import SimplaceError
 from simplace.graph import dtypes
-from simplace.graph.op_kinds import MUST_COMPILE, is_loop_cond
+from simplace.graph.constant_numbers import read_elements
+from simplace.graph.integer_ops import INTEGER_OPS, WHOLE, Value
+from simplace.graph.node_def import TensorInfo
+from simplace.graph.op_kinds import MUST_COMPILE, is_constant, is_loop_cond
 from simplace.kernels.kernel_lookup import computes_on_host
 from simplace.lowering.reachable_functions import find_callee
 from simplace.partition.collective_members import CollectiveKind
@@ -29,6 +32,7 @@ from simplace.partition.shapes import TensorSizes
 from simplace.partition.transfers import Copy
 
 _FREE = KernelCost(0.0)
+_DEEPEST = 20  # ops between a shape and the constants and shapes that it is computed from
 _COLLECTIVE_OPS: dict[CollectiveKind, str] = {  # as `costs.collectives` calls them
     "all-reduce": "all_reduce", "all-gather": "all_gather", "reduce-scatter": "reduce_scatter",
     "all-to-all": "alltoall", "broadcast": "broadcast", "reduce": "broadcast",
@@ -210,7 +214,8 @@ class _Estimator:
             sources = [(graph.edge_src[e], graph.edge_src_slot[e]) for e in graph.data_in_edges(node)]
             yield from sources
             inputs = [self.shapes[source] for source in sources]
-            inferred = infer_shape(graph.ops[node], graph.attrs[node], inputs, slot)
+            values = [self._read_integers(*source) for source in sources]
+            inferred = infer_shape(graph.ops[node], graph.attrs[node], inputs, slot, values)
             if has_bytes and inferred is None:
                 self.assumed.setdefault("rank", []).append(name)
             return max(inputs, key=prod, default=()) if inferred is None else inferred
@@ -220,6 +225,19 @@ class _Estimator:
             if dim < 0 and has_bytes:
                 self.assumed.setdefault("dimension" if place else "batch", []).append(name)
         return tuple(dim if dim >= 0 else self.batch if place == 0 else 1 for place, dim in enumerate(shape))
+
+    def _read_integers(self, node: int, slot: int, depth: int = 0) -> Value:
+        """Return the integers that an output is, of constants and of shapes that are known by then."""
+        graph = self.placed.graph
+        op, sources = graph.ops[node], [(graph.edge_src[e], graph.edge_src_slot[e]) for e in graph.data_in_edges(node)]
+        if is_constant(op):
+            constant = graph.attrs[node].get("value")
+            return read_elements(constant) if isinstance(constant, TensorInfo) else None
+        if op == "Shape" and sources:
+            return self.shapes.get(sources[0])
+        if op not in INTEGER_OPS or graph.out_types[node][slot] not in WHOLE or depth > _DEEPEST:
+            return None
+        return INTEGER_OPS[op]([self._read_integers(*one, depth + 1) for one in sources], graph.attrs[node], slot)
 
     def _kernel(self, i: int, outputs: tuple[tuple[Tensor, ...], ...]) -> KernelCost:
         node = self.graph.nodes[i]

@@ -26,9 +26,14 @@ def read_numbers(tensor: TensorInfo) -> Numbers | None:
     >>> read_numbers(TensorInfo(DataType.DT_INT32, (), 7)), read_numbers(TensorInfo(DataType.DT_INT32, (2,)))
     (7, None)
     """
+    return read_elements(tensor) if tensor.shape is not None and len(tensor.shape) < 2 else None
+
+
+def read_elements(tensor: TensorInfo) -> Numbers | None:
+    """Return the integers of a tensor in a row, a scalar as itself; None for one that was too large to keep."""
     if tensor.value is not None:
         return tensor.value
-    if not tensor.content or tensor.shape is None or len(tensor.shape) != 1 or tensor.dtype not in _FORMATS:
+    if not tensor.content or not tensor.shape or tensor.dtype not in _FORMATS:
         return None
     message: Any = message_class("TensorProto")()
     message.ParseFromString(tensor.content)

@@ -77,11 +77,21 @@ def _gather(inputs: Sequence[Value], attrs: Mapping[str, Any], slot: int) -> Val
 
 
 def _slice(inputs: Sequence[Value], attrs: Mapping[str, Any], slot: int) -> Value:
-    """Return the one element that x[i] takes of a vector; no other slice is followed."""
-    begin = inputs[1]
-    if attrs.get("shrink_axis_mask") != 1 or not isinstance(begin, tuple) or len(begin) != 1 or begin[0] is None:
+    """Return the element that x[i] takes of a vector, or those that x[i:j:k] does."""
+    vector, *bounds = inputs
+    rows = [bound[0] for bound in bounds if isinstance(bound, tuple) and len(bound) == 1 and bound[0] is not None]
+    if not isinstance(vector, tuple) or len(rows) != 3 or attrs.get("new_axis_mask") or attrs.get("ellipsis_mask"):
         return None
-    return _get(inputs[0], begin[0])
+    begin, end, step = rows
+    if attrs.get("shrink_axis_mask") == 1:
+        return _get(vector, begin)
+    first, last = None if attrs.get("begin_mask") else begin, None if attrs.get("end_mask") else end
+    return vector[slice(first, last, step)] if step else None
+
+
+def _concat(inputs: Sequence[Value], attrs: Mapping[str, Any], slot: int) -> Value:
+    vectors = [each for each in inputs[:-1] if isinstance(each, tuple)]
+    return tuple(one for each in vectors for one in each) if len(vectors) == len(inputs) - 1 else None
 
 
 def _get(vector: Value, place: int) -> int | None:
@@ -142,7 +152,8 @@ INTEGER_OPS: Mapping[str, Rule] = {
     **dict.fromkeys(("StopGradient", "PreventGradient"), _pass_on),
     "LogicalAnd": _and, "LogicalOr": _or, "Select": _select, "SelectV2": _select, "Cast": _cast,
     "ZerosLike": partial(_fill, 0), "OnesLike": partial(_fill, 1),
-    "Pack": _pack, "Unpack": _unpack, "StridedSlice": _slice, "GatherV2": _gather, "Prod": _multiply_all,
+    "Pack": _pack, "Unpack": _unpack, "StridedSlice": _slice, "GatherV2": _gather, "ConcatV2": _concat,
+    "Prod": _multiply_all,
     "EmptyTensorList": lambda inputs, attrs, slot: 0,
     "TensorListReserve": _take_second, "TensorListResize": _take_second, "TensorListLength": _pass_on,
     "TensorListSetItem": _set, "TensorListPushBack": _push, "TensorListPopBack": _pop,

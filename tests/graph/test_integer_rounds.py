@@ -63,7 +63,11 @@ def test_what_is_known_after_some_rounds() -> None:
         (compute("SelectV2", None, 3, 3), 3),
         (compute("StridedSlice", (4, None, 6), (-1,), (0,), (1,), shrink_axis_mask=1), 6),
         (compute("StridedSlice", (4, None, 6), (1,), (2,), (1,), shrink_axis_mask=1), None),
-        (compute("StridedSlice", (4, 5, 6), (1,), (3,), (1,)), None),  # a vector
+        (compute("StridedSlice", (4, 5, 6), (1,), (3,), (1,)), (5, 6)),
+        (compute("StridedSlice", (4, 5, 6), (0,), (-1,), (1,), begin_mask=1), (4, 5)),
+        (compute("StridedSlice", (4, 5, 6), (None,), (3,), (1,)), None),
+        (compute("ConcatV2", (4, None), (6,), 0), (4, None, 6)),
+        (compute("ConcatV2", (4, 5), None, 0), None),
         (compute("Unpack", (4, 5), slot=1), 5),
         (compute("GatherV2", (4, 5), 1, 0), 5),
         (compute("Prod", (4, 5), (0,)), 20),
