@@ -61,7 +61,7 @@ GPU:1        0 B      -         0  -
 
 note: output 1 of the condition p is taken (assumed; --branch NAME=N sets it; of an If, 1 is the then branch)
 
-note: the unknown shape of p:0 and 5 more is taken as that of its largest input, else as a scalar
+note: the unknown shape of p:0 and 2 more is taken as that of its largest input, else as a scalar
 
 verdict: GPU:0 busy 59%, waits 23% for copies, 12% for other devices; GPU:1 idle: nothing requests it"""
     )
