@@ -21,6 +21,7 @@ from simplace.errors import SimplaceError
 from simplace.graph import dtypes
 from simplace.graph.constant_numbers import read_elements
 from simplace.graph.integer_ops import INTEGER_OPS, WHOLE, Value
+from simplace.graph.integer_rounds import IntegerStep, Rounds, order_steps
 from simplace.graph.node_def import TensorInfo
 from simplace.graph.op_kinds import MUST_COMPILE, is_constant, is_loop_cond
 from simplace.kernels.kernel_lookup import computes_on_host
@@ -32,7 +33,6 @@ from simplace.partition.shapes import TensorSizes
 from simplace.partition.transfers import Copy
 
 _FREE = KernelCost(0.0)
-_DEEPEST = 20  # ops between a shape and the constants and shapes that it is computed from
 _COLLECTIVE_OPS: dict[CollectiveKind, str] = {  # as `costs.collectives` calls them
     "all-reduce": "all_reduce", "all-gather": "all_gather", "reduce-scatter": "reduce_scatter",
     "all-to-all": "alltoall", "broadcast": "broadcast", "reduce": "broadcast",
@@ -211,7 +211,7 @@ class _Estimator:
             if is_loop_cond(graph.ops[node]):
                 return ()
             self.shapes[node, slot] = ()  # for a loop that leads back here
-            sources = [(graph.edge_src[e], graph.edge_src_slot[e]) for e in graph.data_in_edges(node)]
+            sources = graph.list_sources(node)
             yield from sources
             inputs = [self.shapes[source] for source in sources]
             values = [self._read_integers(*source) for source in sources]
@@ -226,27 +226,38 @@ class _Estimator:
                 self.assumed.setdefault("dimension" if place else "batch", []).append(name)
         return tuple(dim if dim >= 0 else self.batch if place == 0 else 1 for place, dim in enumerate(shape))
 
-    def _read_integers(self, node: int, slot: int, depth: int = 0) -> Value:
+    def _read_integers(self, node: int, slot: int) -> Value:
         """Return the integers that an output is, of constants and of shapes that are known by then."""
+        known: dict[tuple[int, int], Value] = {}
+
+        def read_leaf(ref: tuple[int, int]) -> Sequence[tuple[int, int]]:
+            known[ref] = self._read_leaf(ref[0])
+            return ()
+
+        steps = order_steps([(node, slot)], self._find_step, read_leaf)
+        return Rounds(steps, known, {}, {}).run_once()[node, slot]
+
+    def _find_step(self, ref: tuple[int, int]) -> IntegerStep[tuple[int, int]] | None:
+        graph, (node, slot) = self.placed.graph, ref
+        op = graph.ops[node]
+        if op not in INTEGER_OPS or graph.out_types[node][slot] not in WHOLE:
+            return None
+        return IntegerStep(ref, INTEGER_OPS[op], graph.list_sources(node), graph.attrs[node], slot)
+
+    def _read_leaf(self, node: int) -> Value:
         graph = self.placed.graph
-        op, sources = graph.ops[node], [(graph.edge_src[e], graph.edge_src_slot[e]) for e in graph.data_in_edges(node)]
-        if is_constant(op):
+        if is_constant(graph.ops[node]):
             constant = graph.attrs[node].get("value")
             return read_elements(constant) if isinstance(constant, TensorInfo) else None
-        if op == "Shape" and sources:
-            return self.shapes.get(sources[0])
-        if op not in INTEGER_OPS or graph.out_types[node][slot] not in WHOLE or depth > _DEEPEST:
-            return None
-        return INTEGER_OPS[op]([self._read_integers(*one, depth + 1) for one in sources], graph.attrs[node], slot)
+        sources = graph.list_sources(node) if graph.ops[node] == "Shape" else []
+        return self.shapes.get(sources[0]) if sources else None
 
     def _kernel(self, i: int, outputs: tuple[tuple[Tensor, ...], ...]) -> KernelCost:
         node = self.graph.nodes[i]
         if node.origin < 0:
             return _FREE
         placed = self.placed.graph
-        inputs = tuple(
-            self._tensor(placed.edge_src[e], placed.edge_src_slot[e]) for e in placed.data_in_edges(node.origin)
-        )
+        inputs = tuple(self._tensor(*source) for source in placed.list_sources(node.origin))
         device = self.placed.devices.by_name[node.device].type
         if i in self.graph.collective_of:
             return self._member(self.graph.collective_of[i], device)
@@ -304,8 +315,7 @@ class _Estimator:
         return self.placed.devices.cards.get(device, ())
 
     def _member_bytes(self, node: int) -> int:
-        graph = self.placed.graph
-        tensors = [self._tensor(graph.edge_src[e], graph.edge_src_slot[e]) for e in graph.data_in_edges(node)[:1]]
+        tensors = [self._tensor(*source) for source in self.placed.graph.list_sources(node)[:1]]
         return tensors[0].size if tensors else sum(tensor.size for tensor in self._outputs(node))
 
     def _copy(self, i: int, size: int) -> float:

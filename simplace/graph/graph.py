@@ -136,6 +136,10 @@ class Graph:
         edges = [edge for edge in self.in_edges[node] if self.edge_dst_slot[edge] != CONTROL]
         return sorted(edges, key=self.edge_dst_slot.__getitem__)
 
+    def list_sources(self, node: int) -> list[tuple[int, int]]:
+        """List the outputs that `node` takes, each as a node and a slot, by input slot."""
+        return [(self.edge_src[edge], self.edge_src_slot[edge]) for edge in self.data_in_edges(node)]
+
     def walk_first_inputs(self, node: int) -> Iterator[int]:
         """Yield where the first input of a node comes from, then where that one's does ...; in a loop, each once."""
         seen = {node}

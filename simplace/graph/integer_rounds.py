@@ -5,7 +5,7 @@ What a round computes otherwise is not known, and never asked: None.
 
 from __future__ import annotations
 
-from collections.abc import Hashable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Hashable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Generic, TypeVar
 
@@ -25,6 +25,30 @@ class IntegerStep(Generic[R]):
     inputs: Sequence[R]
     attrs: Mapping[str, Any]
     slot: int = 0
+
+
+def order_steps(
+    targets: Iterable[R], find_step: Callable[[R], IntegerStep[R] | None], read_leaf: Callable[[R], Iterable[R]]
+) -> list[IntegerStep[R]]:
+    """Order the steps that targets are computed by, each after those that it needs; what no step makes is a leaf.
+
+    `read_leaf` is called once for each leaf, and returns what else is wanted then.
+    """
+    steps: list[IntegerStep[R]] = []
+    seen: set[R] = set()
+    waiting: list[R | IntegerStep[R]] = [*targets]
+    while waiting:
+        one = waiting.pop()
+        if isinstance(one, IntegerStep):
+            steps.append(one)
+        elif one not in seen:
+            seen.add(one)
+            step = find_step(one)
+            if step is None:
+                waiting[:0] = read_leaf(one)
+            else:
+                waiting += [step, *step.inputs]
+    return steps
 
 
 @dataclass(frozen=True)
@@ -49,6 +73,10 @@ class Rounds(Generic[R]):
                 values[made] = rule([values[one] for one in inputs], attrs, slot)
             yield values
             values.update({variable: values[ref] for variable, ref in self.after.items()})
+
+    def run_once(self) -> Mapping[R, Value]:
+        """Return all values of the first round."""
+        return next(self.run())
 
     def count_rounds(self, joined: Sequence[R]) -> tuple[int, bool] | None:
         """Return how many rounds there are as long as all of `joined` are true, and whether each of them is known.

@@ -24,23 +24,28 @@ def optimize_subgraphs(graph: PartitionedGraph, unfolded: int = 0) -> Partitione
         return graph
     kept = remove_dead_nodes(graph)
     for _ in range(_ROUNDS):
-        merged = remove_dead_nodes(merge_equal_nodes(kept, _order_as_folded(kept, unfolded)), "merged")
-        kept, before = remove_dead_nodes(fold_constants(merged, unfolded), FOLDED, keeps_memory_copies=False), kept
+        folded = fold_constants(kept, unfolded)
+        left = _drop_folded(folded)
+        order = order_nodes(kept) if folded is kept else _order_as_folded(kept, left)
+        merged = merge_equal_nodes(kept, order)
+        if merged is not kept:
+            left = _drop_folded(fold_constants(remove_dead_nodes(merged, "merged"), unfolded))
+        kept, before = left, kept
         if kept is before:
             break
     return kept
 
 
-def _order_as_folded(graph: PartitionedGraph, unfolded: int) -> list[int]:
+def _drop_folded(graph: PartitionedGraph) -> PartitionedGraph:
+    return remove_dead_nodes(graph, FOLDED, keeps_memory_copies=False)
+
+
+def _order_as_folded(graph: PartitionedGraph, left: PartitionedGraph) -> list[int]:
     """Order the nodes as TensorFlow takes them, which has folded constants by then.
 
-    What is left of a graph are constants and what depends on more: each among its own as there. What is folded comes
+    What is `left` of a graph are constants and what depends on more: each among its own as there. What is folded comes
     between.
     """
-    folded = fold_constants(graph, unfolded)
-    if folded is graph:
-        return order_nodes(graph)
-    left = remove_dead_nodes(folded, FOLDED, keeps_memory_copies=False)
     made = {node.origin for i, node in enumerate(left.nodes) if is_folded(left, i)}
     place = {(left.nodes[i].device, left.nodes[i].name): k for k, i in enumerate(order_nodes(left))}
 

@@ -13,7 +13,7 @@ from typing import Any, Literal, NamedTuple
 
 from simplace.graph.constant_numbers import read_numbers
 from simplace.graph.integer_ops import INTEGER_OPS, WHOLE, Value, multiply
-from simplace.graph.integer_rounds import IntegerStep, Rounds
+from simplace.graph.integer_rounds import IntegerStep, Rounds, order_steps
 from simplace.graph.node_def import TensorInfo
 from simplace.graph.op_kinds import (
     CONTROL_FLOW,
@@ -65,7 +65,7 @@ class LoopTrips:
 
         It is as sure as what it depends on.
         """
-        joined = self._list_joined(self._sources(loop_cond)[0])
+        joined = self._list_joined(self._graph.list_sources(loop_cond)[0])
         rounds, sureness = self._trace(joined)
         counted = rounds.count_rounds(joined)
         if counted is None:
@@ -79,7 +79,7 @@ class LoopTrips:
         if ref not in self._known:
             self._known[ref] = None, "exact"  # a graph may be a circle
             rounds, sureness = self._trace([ref], is_in_loop=False)
-            self._known[ref] = next(rounds.run())[ref], sureness
+            self._known[ref] = rounds.run_once()[ref], sureness
         return self._known[ref]
 
     def list_predicates(self, switch: int) -> tuple[int, ...]:
@@ -87,7 +87,7 @@ class LoopTrips:
 
         What the gradient's loop takes from a list is there the other way round.
         """
-        node, slot = self._resolve(self._sources(switch)[1], _RENAMES)
+        node, slot = self._resolve(self._graph.list_sources(switch)[1], _RENAMES)
         value, sureness = self.read(node, slot)
         if isinstance(value, int):
             return (int(value),) if sureness == "exact" else ()
@@ -112,40 +112,30 @@ class LoopTrips:
         after = [graph.edge_dst[edge] for edge in graph.out_edges[variable[0]]] if variable is not None else []
         for node in after:
             if is_switch(graph.ops[node]):
-                decider = self._resolve(self._sources(node)[1], IDENTITIES)[0]
+                decider = self._resolve(self._graph.list_sources(node)[1], IDENTITIES)[0]
                 if is_loop_cond(graph.ops[decider]):
                     return decider
         return None
 
     def _trace(self, targets: Sequence[Ref], *, is_in_loop: bool = True) -> tuple[Rounds[Ref], Sureness]:
         """Find what targets are computed from, each round, and how sure that is."""
-        steps: list[IntegerStep[Ref]] = []
         known: dict[Ref, Value] = {}
         start: dict[Ref, Value] = {}
         after: dict[Ref, Ref] = {}
-        least: Sureness = "exact"
-        seen: set[Ref] = set()
-        waiting: list[Ref | IntegerStep[Ref]] = [*targets]
-        while waiting:
-            one = waiting.pop()
-            if isinstance(one, IntegerStep):
-                steps.append(one)
-                continue
-            if one in seen:
-                continue
-            seen.add(one)
-            step = self._find_step(one)
-            sureness: Sureness = "exact"
-            if is_in_loop and self._is_variable(one):
-                before, after[one] = self._split_variable(one[0])
-                start[one], sureness = self.read(*before)
-                waiting.insert(0, after[one])
-            elif step is not None:
-                waiting += [step, *step.inputs]
-            else:
-                known[one], sureness = self._read_leaf(one)
-            least = _weaken(least, sureness)
-        return Rounds(steps, known, start, after), least
+        surenesses: list[Sureness] = ["exact"]
+
+        def read_leaf(ref: Ref) -> Sequence[Ref]:
+            if not (is_in_loop and self._is_variable(ref)):
+                known[ref], sureness = self._read_leaf(ref)
+                surenesses.append(sureness)
+                return ()
+            before, after[ref] = self._split_variable(ref[0])
+            start[ref], sureness = self.read(*before)
+            surenesses.append(sureness)
+            return (after[ref],)
+
+        steps = order_steps(targets, self._find_step, read_leaf)
+        return Rounds(steps, known, start, after), max(surenesses, key=_ORDER.index)
 
     def _find_step(self, ref: Ref) -> IntegerStep[Ref] | None:
         """Return how an output is computed from others within a round, None for what is not."""
@@ -154,7 +144,7 @@ class LoopTrips:
         if op in ENTERS or self._graph.out_types[node][slot] not in WHOLE or (op == _POP and slot == 1):
             return None
         if op in INTEGER_OPS:
-            return IntegerStep(ref, INTEGER_OPS[op], self._sources(node), self._graph.attrs[node], slot)
+            return IntegerStep(ref, INTEGER_OPS[op], self._graph.list_sources(node), self._graph.attrs[node], slot)
         if is_merge(op) and slot == 0 and not self._is_variable(ref) and (branches := self._list_branches(node)):
             return IntegerStep(ref, _choose, branches, {})
         return None
@@ -162,7 +152,7 @@ class LoopTrips:
     def _read_leaf(self, ref: Ref) -> tuple[Value, Sureness]:
         """Return what is known of an output that a round does not compute from integers."""
         node, slot = ref
-        op, sources = self._graph.ops[node], self._sources(node)
+        op, sources = self._graph.ops[node], self._graph.list_sources(node)
         value: Value = None
         if is_constant(op):
             constant = self._graph.attrs[node].get("value")
@@ -195,7 +185,7 @@ class LoopTrips:
 
     def _read_exit(self, switch: int) -> tuple[Value, Sureness]:
         """Return what a loop variable is at its end, by the Switch that it leaves through."""
-        sources = self._sources(switch)
+        sources = self._graph.list_sources(switch)
         if not is_switch(self._graph.ops[switch]) or not self._is_variable(sources[0]):
             return None, "exact"
         condition, variable = self._resolve(sources[1], IDENTITIES)[0], sources[0]
@@ -209,16 +199,16 @@ class LoopTrips:
 
     def _find_pushed(self, pop: int) -> Ref | None:
         """Return the value that a loop has put into the list from which another one takes it."""
-        found, seen = [*self._sources(pop)[:1]], {pop}
+        found, seen = [*self._graph.list_sources(pop)[:1]], {pop}
         for node, _ in found:  # grows meanwhile
             if node in seen:
                 continue
             seen.add(node)
             op = self._graph.ops[node]
             if op == _PUSH:
-                return self._sources(node)[1]
+                return self._graph.list_sources(node)[1]
             if op in CONTROL_FLOW or op in IDENTITIES:
-                found += self._sources(node)
+                found += self._graph.list_sources(node)
         return None
 
     def _list_joined(self, condition: Ref) -> list[Ref]:
@@ -235,7 +225,7 @@ class LoopTrips:
             seen.add(one)
             branches = self._list_branches(node) if is_merge(self._graph.ops[node]) and slot == 0 else []
             if self._graph.ops[node] == "LogicalAnd":
-                waiting += self._sources(node)
+                waiting += self._graph.list_sources(node)
             elif len(branches) == 3 and self._is_false(branches[1], branches[0]):
                 waiting += [branches[0], branches[2]]
             else:
@@ -254,10 +244,10 @@ class LoopTrips:
 
         Which branch an input belongs to, the output tells of the Switch through which it got what it is made of.
         """
-        ends = self._sources(merge)
+        ends = self._graph.list_sources(merge)
         switched = [self._find_switched(end) for end in ends]
         known = [one for one in switched if one is not None]
-        if not known or len({self._sources(switch)[1] for switch, _ in known}) > 1:
+        if not known or len({self._graph.list_sources(switch)[1] for switch, _ in known}) > 1:
             return []
         taken = [None if one is None else one[1] for one in switched]
         left = [i for i in range(len(ends)) if i not in taken]
@@ -265,7 +255,7 @@ class LoopTrips:
             taken[taken.index(None)] = left[0]
         if sorted(one for one in taken if one is not None) != list(range(len(ends))):
             return []
-        return [self._sources(known[0][0])[1], *(ends[taken.index(i)] for i in range(len(ends)))]
+        return [self._graph.list_sources(known[0][0])[1], *(ends[taken.index(i)] for i in range(len(ends)))]
 
     def _find_switched(self, ref: Ref) -> Ref | None:
         """Return the output of a branch's Switch that is nearest behind what the branch returns, None for none."""
@@ -276,33 +266,32 @@ class LoopTrips:
                 return one
             if one[0] not in seen and not is_merge(op) and not is_exit(op):
                 seen.add(one[0])
-                waiting += self._sources(one[0])
+                waiting += self._graph.list_sources(one[0])
         return None
 
     def _is_variable(self, ref: Ref) -> bool:
         """Return whether an output is a loop variable, as a round begins with it."""
         node, slot = ref
         ops = self._graph.ops
-        return slot == 0 and is_merge(ops[node]) and any(is_next_iteration(ops[one]) for one, _ in self._sources(node))
+        return (
+            slot == 0
+            and is_merge(ops[node])
+            and any(is_next_iteration(ops[one]) for one, _ in self._graph.list_sources(node))
+        )
 
     def _split_variable(self, merge: int) -> tuple[Ref, Ref]:
         """Return where a loop variable comes from, and where its next value does."""
-        sources = self._sources(merge)
+        sources = self._graph.list_sources(merge)
         after = next(ref for ref in sources if is_next_iteration(self._graph.ops[ref[0]]))
         return next((ref for ref in sources if ref != after), after), after
 
     def _resolve(self, ref: Ref, ops: frozenset[str]) -> Ref:
         """Return what an output is another name of, through such ops."""
         seen: set[Ref] = set()
-        while self._graph.ops[ref[0]] in ops and ref not in seen and (sources := self._sources(ref[0])):
+        while self._graph.ops[ref[0]] in ops and ref not in seen and (sources := self._graph.list_sources(ref[0])):
             seen.add(ref)
             ref = sources[0]
         return ref
-
-    def _sources(self, node: int) -> list[Ref]:
-        """List what a node takes, by input."""
-        graph = self._graph
-        return [(graph.edge_src[edge], graph.edge_src_slot[edge]) for edge in graph.data_in_edges(node)]
 
 
 def _choose(inputs: Sequence[Value], attrs: Mapping[str, Any], slot: int) -> Value:

@@ -79,7 +79,7 @@ class TensorSizes:
         """Return what nodes share that say the same of their outputs, None where others tell of them, too."""
         graph = self._placed.graph
         op = graph.ops[node]
-        if self._has_notes or op in _HANDS_ON:
+        if self._has_notes or self._placed.program.observed_shapes or op in _HANDS_ON:
             return None
         return op, id(graph.attrs[node]), id(graph.out_types[node])  # the graph keeps both
 

@@ -11,11 +11,10 @@ from typing import Any
 
 from simplace.graph.graph_def import attrs_from_message
 from simplace.graph.integer_ops import INTEGER_OPS, WHOLE, Value
-from simplace.graph.integer_rounds import IntegerStep, Rounds
+from simplace.graph.integer_rounds import IntegerStep, Rounds, order_steps
 from simplace.oracle.child.list_shapes import ListShape
 from simplace.oracle.child.tf_private import tensor_util
 
-_POP = "TensorListPopBack"
 _LARGEST = 16  # elements of a vector that is read
 
 Ref = tuple[str, str]  # the function ("" for the loop's variables), and the name of a tensor there
@@ -36,17 +35,15 @@ class ImportedBody:
 
 def follow_loop(condition: ImportedBody, body: ImportedBody, start: Sequence[Value]) -> list[Value]:
     """Return the integers, and the lengths of lists, that a loop returns; None is what is not known."""
-    asked = _Tracing("condition", condition)
-    joined = [asked.name_tensor(tensor) for tensor in _list_joined(condition.results[0])]
-    asked.trace(_list_joined(condition.results[0]))
-    done = _Tracing("body", body)
-    done.trace(body.results)
+    asked, done = _Tracing("condition", condition), _Tracing("body", body)
+    joined = asked.trace(_list_joined(condition.results[0]))
+    returned = done.trace(body.results)
     variables = [_name_variable(i) for i in range(len(start))]
     rounds = Rounds(
         [*asked.steps, *done.steps],
         {**asked.known, **done.known},
         dict(zip(variables, start, strict=True)),
-        dict(zip(variables, map(done.name_tensor, body.results), strict=True)),
+        dict(zip(variables, returned, strict=True)),
     )
     counted = rounds.count_rounds(joined)
     if counted is None or not counted[1]:
@@ -58,9 +55,9 @@ def follow_loop(condition: ImportedBody, body: ImportedBody, start: Sequence[Val
 def read_values(tensors: Sequence[Any], body: ImportedBody) -> list[Value]:
     """Return the integers that tensors of a function are, and the lengths of those that are lists."""
     tracing = _Tracing("", body)
-    tracing.trace(tensors)
-    values = next(Rounds(tracing.steps, tracing.known, {}, {}).run())
-    return [values[tracing.name_tensor(tensor)] for tensor in tensors]
+    named = tracing.trace(tensors)
+    values = Rounds(tracing.steps, tracing.known, {}, {}).run_once()
+    return [values[name] for name in named]
 
 
 class _Tracing:
@@ -71,31 +68,36 @@ class _Tracing:
         self.known: dict[Ref, Value] = {}
         self._function = function
         self._body = body
+        self._tensors: dict[Ref, Any] = {}
         self._variable = {name: _name_variable(i) for i, name in enumerate(body.arguments)} if function else {}
 
-    def name_tensor(self, tensor: Any) -> Ref:
-        return self._function, tensor.name
+    def trace(self, targets: Sequence[Any]) -> list[Ref]:
+        """Find what tensors are computed from; return how they are called."""
+        named = [self._name_tensor(tensor) for tensor in targets]
+        self.steps += order_steps(named, self._find_step, self._meet_leaf)
+        return named
 
-    def trace(self, targets: Sequence[Any]) -> None:
-        waiting: list[Any] = [*targets]
-        seen: set[str] = set()
-        while waiting:
-            one = waiting.pop()
-            if isinstance(one, IntegerStep):
-                self.steps.append(one)
-                continue
-            if one.name in seen:
-                continue
-            seen.add(one.name)
-            made, op = self.name_tensor(one), one.op
-            if one.name in self._variable:
-                self.steps.append(IntegerStep(made, INTEGER_OPS["Identity"], [self._variable[one.name]], {}))
-            elif _is_computed(one) and one.name not in self._body.integers:
-                inputs = [self.name_tensor(tensor) for tensor in op.inputs]
-                attrs = attrs_from_message(op.node_def.attr)
-                waiting += [IntegerStep(made, INTEGER_OPS[op.type], inputs, attrs, one.value_index), *op.inputs]
-            else:
-                self.known[made] = self._read_leaf(one)
+    def _name_tensor(self, tensor: Any) -> Ref:
+        ref = self._function, tensor.name
+        self._tensors[ref] = tensor
+        return ref
+
+    def _find_step(self, ref: Ref) -> IntegerStep[Ref] | None:
+        tensor = self._tensors.get(ref)
+        if tensor is None:  # a variable of the loop
+            return None
+        if tensor.name in self._variable:
+            return IntegerStep(ref, INTEGER_OPS["Identity"], [self._variable[tensor.name]], {})
+        op, is_whole = tensor.op, tensor.dtype.as_datatype_enum in WHOLE
+        if op.type not in INTEGER_OPS or not is_whole or tensor.name in self._body.integers:
+            return None
+        inputs = [self._name_tensor(one) for one in op.inputs]
+        return IntegerStep(ref, INTEGER_OPS[op.type], inputs, attrs_from_message(op.node_def.attr), tensor.value_index)
+
+    def _meet_leaf(self, ref: Ref) -> Sequence[Ref]:
+        if ref in self._tensors:
+            self.known[ref] = self._read_leaf(self._tensors[ref])
+        return ()
 
     def _read_leaf(self, tensor: Any) -> Value:
         if tensor.name in self._body.integers:
@@ -112,11 +114,6 @@ class _Tracing:
 
 def _name_variable(i: int) -> Ref:
     return "", str(i)
-
-
-def _is_computed(tensor: Any) -> bool:
-    is_element = tensor.op.type == _POP and tensor.value_index == 1
-    return tensor.op.type in INTEGER_OPS and tensor.dtype.as_datatype_enum in WHOLE and not is_element
 
 
 def _list_joined(condition: Any) -> list[Any]:
