@@ -8,6 +8,7 @@ gradient, does not grow, nor what such tensors are packed into for a collective.
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
+from functools import partial
 from math import prod
 
 from simplace.costs import cost_model
@@ -40,7 +41,7 @@ class BatchGrowth:
         given = [i for i, node in enumerate(self._graph.nodes) if node.op in GIVEN]
         shapes = [shape for i in given for shape in list_shapes(estimated, i)]
         fed = [i for i in given if any(shape and shape[0] % batch == 0 for shape in list_shapes(estimated, i))]
-        self._fed = _find_reached(self._graph, fed)
+        self._fed = reverse_reachable(fed, partial(_list_takers, self._graph, with_control=False))
         self._taken = of_variables | {dim for shape in shapes for dim in shape[1:]}
         apart = (i for i in range(len(self._graph)) if i not in self._fed and not self._is_made_for_data(i))
         self._fixed = self._taken | {dim for i in apart for shape in list_shapes(estimated, i) for dim in shape}
@@ -64,8 +65,8 @@ class BatchGrowth:
     def double_inputs(self, node: int) -> list[cost_model.Tensor]:
         """Return what a node is given with twice the batch."""
         edges = [edge for edge in self._graph.ins[node] if edge.dst_slot != CONTROL]
-        found = [(edge, tensor) for edge in edges if (tensor := self._estimated.output(edge.src, edge.src_slot))]
-        return [self._double(tensor) if self.has(edge.src, edge.src_slot) else tensor for edge, tensor in found]
+        pairs = zip(edges, self._estimated.list_inputs(node), strict=True)
+        return [self._double(tensor) if self.has(edge.src, edge.src_slot) else tensor for edge, tensor in pairs]
 
     def double_outputs(self, node: int) -> list[cost_model.Tensor]:
         """Return what a node puts out with twice the batch."""
@@ -81,7 +82,7 @@ class BatchGrowth:
         """Find what grows, each tensor after those that it is made of."""
         graph, estimated = self._graph, self._estimated
         sends = {receive: send for send, receive in graph.receiver.items()}
-        for node in order_by_postorder(graph.sources, lambda i: _list_takers(graph, i)):
+        for node in order_by_postorder(graph.sources, partial(_list_takers, graph, with_control=True)):
             before = [edge for edge in graph.ins[sends.get(node, node)] if edge.dst_slot != CONTROL]
             given = [(edge.src, edge.src_slot) for edge in before]
             for slot in range(1 if node in sends else len(estimated.outputs[node])):
@@ -142,16 +143,7 @@ class BatchGrowth:
         return self._graph.nodes[node].op in CONSTANTS and bool(takers) and self._fed.issuperset(takers)
 
 
-def _list_takers(graph: PartitionedGraph, node: int) -> list[int]:
-    takers = [edge.dst for edge in graph.outs[node]]
+def _list_takers(graph: PartitionedGraph, node: int, *, with_control: bool) -> list[int]:
+    """List the nodes that an edge or a copy leads to."""
+    takers = [edge.dst for edge in graph.outs[node] if with_control or edge.dst_slot != CONTROL]
     return [*takers, graph.receiver[node]] if node in graph.receiver else takers
-
-
-def _find_reached(graph: PartitionedGraph, starts: Sequence[int]) -> set[int]:
-    """Return the nodes that data from some nodes come to, over copies, too."""
-
-    def list_data_takers(node: int) -> list[int]:
-        takers = [edge.dst for edge in graph.outs[node] if edge.dst_slot != CONTROL]
-        return [*takers, graph.receiver[node]] if node in graph.receiver else takers
-
-    return reverse_reachable(starts, list_data_takers)

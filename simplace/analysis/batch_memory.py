@@ -18,8 +18,9 @@ from simplace.analysis.memory_replay import Tensor
 from simplace.analysis.schedule import Schedule
 from simplace.costs import cost_model
 from simplace.costs.cluster_memory import HeldTensor
+from simplace.costs.estimate import EstimatedGraph
 from simplace.executor.kernel_memory import READ
-from simplace.executor.kernel_scratch import list_scratch, make_call
+from simplace.executor.kernel_scratch import TAKING, list_scratch, make_call
 from simplace.executor.trace import PERMANENT, SCRATCH
 from simplace.graph.builder import CONTROL
 from simplace.graph.op_kinds import ARGS
@@ -51,19 +52,15 @@ class BatchMemory:
     @classmethod
     def of(cls, schedule: Schedule, parts: int = 1) -> BatchMemory:
         """Find the batch of a program, and what grows with it; it may be split into as many `parts`."""
-        nodes = schedule.estimated.graph.nodes
-        batch = _find_batch(schedule)
-        variables = [
-            (i, shape)
-            for i, node in enumerate(nodes)
-            if node.op == READ
-            for shape in list_shapes(schedule.estimated, i)
-        ]
+        estimated = schedule.estimated
+        batch = _find_batch(estimated)
+        reads = [i for i, node in enumerate(estimated.graph.nodes) if node.op == READ]
+        variables = [(i, shape) for i in reads for shape in list_shapes(estimated, i)]
         clashes = [i for i, shape in variables if batch and shape[:1] == (batch,)]
         loops = [loop.name for loop in schedule.flow.loops if loop.trips == batch and loop.how in _READ]
         if not batch or clashes or loops:
             return cls(schedule, batch, frozenset(), clashes[0] if clashes else -1, loops[0] if loops else "")
-        growth = BatchGrowth(schedule.estimated, batch, parts, [shape for _, shape in variables])
+        growth = BatchGrowth(estimated, batch, parts, [shape for _, shape in variables])
         growing, shares = _find_growing(schedule, growth), _find_shares(schedule, growth)
         return cls(schedule, batch, frozenset(growing), shares=dict(shares))
 
@@ -119,16 +116,10 @@ class BatchMemory:
         return low
 
 
-def _find_batch(schedule: Schedule) -> int:
+def _find_batch(estimated: EstimatedGraph) -> int:
     """Return the most common first dimension of what the program is given, of equal ones the largest; 0 for none."""
-    nodes = schedule.estimated.graph.nodes
-    found = Counter(
-        shape[0]
-        for i, node in enumerate(nodes)
-        if node.op in GIVEN
-        for shape in list_shapes(schedule.estimated, i)
-        if shape
-    )
+    given = [i for i, node in enumerate(estimated.graph.nodes) if node.op in GIVEN]
+    found = Counter(shape[0] for i in given for shape in list_shapes(estimated, i) if shape)
     return max(found, key=lambda size: (found[size], size), default=0)
 
 
@@ -148,7 +139,9 @@ def _find_shares(schedule: Schedule, growth: BatchGrowth) -> Iterator[tuple[int,
             yield node, sum(tensor.size for tensor in held if growth.grows(tensor)) / whole
     threads = schedule.execution.options.intra_op_size
     for i, part in enumerate(estimated.graph.nodes):
-        if i not in taken and part.role == "op" and (own := sum(list_scratch(make_call(estimated, i), threads))):
-            call = make_call(estimated, i)
-            grown = call._replace(inputs=growth.double_inputs(i), outputs=growth.double_outputs(i))
+        if i in taken or part.op not in TAKING:
+            continue
+        call = make_call(estimated, i)
+        grown = call._replace(inputs=growth.double_inputs(i), outputs=growth.double_outputs(i))
+        if own := sum(list_scratch(call, threads)):
             yield i, sum(list_scratch(grown, threads)) / own - 1

@@ -19,6 +19,7 @@ from simplace.costs.xla_fusion import FusedKernel, fuse_ops, keep_ops
 from simplace.devices.device_set import DeviceSet
 from simplace.errors import SimplaceError
 from simplace.graph import dtypes
+from simplace.graph.builder import CONTROL
 from simplace.graph.constant_numbers import read_elements
 from simplace.graph.integer_ops import INTEGER_OPS, WHOLE, Value
 from simplace.graph.integer_rounds import IntegerStep, Rounds, order_steps
@@ -33,6 +34,7 @@ from simplace.partition.shapes import TensorSizes
 from simplace.partition.transfers import Copy
 
 _FREE = KernelCost(0.0)
+_NOTHING = Tensor("", (), 0)
 _COLLECTIVE_OPS: dict[CollectiveKind, str] = {  # as `costs.collectives` calls them
     "all-reduce": "all_reduce", "all-gather": "all_gather", "reduce-scatter": "reduce_scatter",
     "all-to-all": "alltoall", "broadcast": "broadcast", "reduce": "broadcast",
@@ -83,6 +85,11 @@ class EstimatedGraph:
         if copy >= 0:
             return self.copied[copy]
         return self.outputs[node][slot] if 0 <= slot < len(self.outputs[node]) else None
+
+    def list_inputs(self, node: int) -> list[Tensor]:
+        """List what a node is given, by input; nothing stands for what carries no tensor."""
+        edges = (edge for edge in self.graph.ins[node] if edge.dst_slot != CONTROL)
+        return [self.output(edge.src, edge.src_slot) or _NOTHING for edge in edges]
 
     @cached_property
     def copy_bytes(self) -> tuple[int, ...]:

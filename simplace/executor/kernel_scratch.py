@@ -17,8 +17,7 @@ from typing import NamedTuple
 from simplace.costs.cost_model import Tensor
 from simplace.costs.estimate import EstimatedGraph
 from simplace.executor.einsum_memory import list_einsum_scratch
-from simplace.executor.reduction_memory import find_shuffled, reads_axes
-from simplace.graph.builder import CONTROL
+from simplace.executor.reduction_memory import REDUCTIONS, find_shuffled
 from simplace.graph.constant_numbers import read_numbers
 from simplace.graph.node_def import TensorInfo
 
@@ -38,6 +37,7 @@ _PRODUCTS = frozenset({"MatMul", "BatchMatMul", "BatchMatMulV2", "BatchMatMulV3"
 _HALVES = frozenset({"float16", "bfloat16"})
 POOLINGS = frozenset({"MaxPoolGrad", "MaxPoolGradV2"})
 BEFORE_OUTPUTS = POOLINGS | {_EINSUM}  # what allocates it before its outputs
+TAKING = BEFORE_OUTPUTS | REDUCTIONS | _PRODUCTS | _FILTER_3D | _INPUT_3D | {FILTER, INPUT, _DEPTHWISE, _MIRRORED}
 _LARGEST = 1  # the number of the input that the gradient of a pooling computes again
 
 
@@ -55,16 +55,14 @@ class KernelCall(NamedTuple):
 def make_call(estimated: EstimatedGraph, node: int) -> KernelCall:
     """Return the call of a node's kernel."""
     graph, part = estimated.graph, estimated.graph.nodes[node]
-    edges = [edge for edge in graph.ins[node] if edge.dst_slot != CONTROL]
-    inputs = [tensor for edge in edges if (tensor := estimated.output(edge.src, edge.src_slot)) is not None]
     is_on_cpu = graph.placed.devices.by_name[part.device].type == "CPU"
     equation = graph.attrs_of(node).get("equation", b"") if part.op == _EINSUM else b""
-    axes = graph.attrs_of(edges[1].src).get("value") if reads_axes(part.op) and len(edges) > 1 else None
+    sources = [edge.src for edge in graph.ins[node] if edge.dst_slot == 1] if part.op in REDUCTIONS else []
+    axes = graph.attrs_of(sources[0]).get("value") if sources else None
     numbers = read_numbers(axes) if isinstance(axes, TensorInfo) else None
-    return KernelCall(
-        part.op, inputs, estimated.outputs[node], is_on_cpu, equation.decode() if isinstance(equation, bytes) else "",
-        (numbers,) if isinstance(numbers, int) else numbers,
-    )  # fmt: skip
+    text = equation.decode() if isinstance(equation, bytes) else ""
+    asked = (numbers,) if isinstance(numbers, int) else numbers
+    return KernelCall(part.op, estimated.list_inputs(node), estimated.outputs[node], is_on_cpu, text, asked)
 
 
 def list_scratch(call: KernelCall, threads: int) -> list[int]:
@@ -84,7 +82,7 @@ def list_scratch(call: KernelCall, threads: int) -> list[int]:
         found = list_einsum_scratch(call.equation, call.inputs, call.outputs[0])
     elif call.op == _MIRRORED:
         found = [tensor.size for tensor in call.inputs[:1]]
-    elif reads_axes(call.op):
+    elif call.op in REDUCTIONS:
         found = find_shuffled(call.inputs, call.outputs, call.axes)
     else:
         found = _list_on_cpu(call, threads) if call.is_on_cpu else []

@@ -12,7 +12,7 @@ from simplace.costs.cost_model import Tensor
 
 _MOST_RUNS = 3
 
-reads_axes = frozenset("Sum Mean Max Min Prod All Any EuclideanNorm".split()).__contains__
+REDUCTIONS = frozenset("Sum Mean Max Min Prod All Any EuclideanNorm".split())
 
 
 def find_shuffled(inputs: Sequence[Tensor], outputs: Sequence[Tensor], axes: Sequence[int] | None) -> list[int]:

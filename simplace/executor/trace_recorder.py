@@ -23,12 +23,10 @@ from simplace.executor.trace import (
     Why,
 )
 from simplace.executor.variable_memory import Buffer, VariableMemory
-from simplace.graph.builder import CONTROL
 from simplace.graph.dtypes import DataType, count_tensor_bytes
 from simplace.graph.node_def import ShapeAttr
 from simplace.graph.op_kinds import MUST_COMPILE, RETVALS, VARIABLE_HANDLE, is_arg, is_merge
 
-_NOTHING = Tensor("", (), 0)
 _Change = Callable[[VariableMemory, Callable[[], Buffer | None]], Buffer | None]
 
 
@@ -119,6 +117,8 @@ class TraceRecorder:
         parts = (each.get(node, ()) for each in (estimated.held, estimated.given, estimated.workspaces))
         if known := [size for size in (sum(tensor.size for tensor in each) for each in parts) if size]:
             return [self.allocate(part.device, size, node, SCRATCH, time, span) for size in known]
+        if part.op not in kernel_scratch.TAKING:
+            return []
         if node not in self._scratch:
             self._scratch[node] = kernel_scratch.list_scratch(kernel_scratch.make_call(estimated, node), self._intra_op)
         sizes = [*self._scratch[node]]
@@ -165,8 +165,7 @@ class TraceRecorder:
     def _inputs(self, node: int) -> list[Tensor]:
         """List what a node is given, by slot."""
         if node not in self._given:
-            edges = [edge for edge in self._graph.ins[node] if edge.dst_slot != CONTROL]
-            self._given[node] = [self._estimated.output(edge.src, edge.src_slot) or _NOTHING for edge in edges]
+            self._given[node] = self._estimated.list_inputs(node)
         return self._given[node]
 
     # variables

@@ -10,6 +10,7 @@ import pytest
 import simplace
 from simplace.analysis.schedule import schedule_placement
 from simplace.costs.shape_rules import infer_shape
+from tests.executor.worlds import run
 from tests.warm_processes import WarmProcesses
 
 FREEZE = """
@@ -97,3 +98,18 @@ def test_shapes_of_a_frozen_graph_are_those_that_tensorflow_infers(tmp_path: Pat
 )
 def test_what_does_not_fit_has_no_shape(op: str, attrs: dict, inputs: list, values: list) -> None:
     assert infer_shape(op, attrs, inputs, 0, values) is None
+
+
+def test_a_size_that_is_added_to_itself_again_and_again_is_computed_once_each() -> None:
+    """Each way from it to the constant would be walked else: 2 to the power of 60."""
+    sums = "\n".join(f"a{i + 1} = AddV2(a{i}, a{i}) @c {{T=int32, _output_shapes=(dims(),)}}" for i in range(60))
+    text = f"""
+        a0 = Const() @c {{dtype=int32, value=number(0), _output_shapes=(dims(),)}}
+        {sums}
+        s = Pack(a60, a60) @c {{T=int32, N=2, _output_shapes=(dims(2),)}}
+        f = Const() @c {{dtype=float, value=number(1), _output_shapes=(dims(),)}}
+        filled = Fill(s, f) @c {{T=float}}
+    """
+    schedule = run(text, optimizes=False)
+    found = {node.name: schedule.estimated.outputs[i] for i, node in enumerate(schedule.estimated.graph.nodes)}
+    assert found["filled"][0].shape == (0, 0)

@@ -9,6 +9,7 @@ import pytest
 import simplace
 from simplace.analysis.schedule import schedule_placement
 from simplace.costs.outcomes import How
+from tests.executor.worlds import simulate_step
 
 # Each function counts the rounds of its loop, and TensorFlow runs it; then come what is said of each of its loops.
 COUNTED: dict[str, tuple[int, str, list[tuple[int, How]]]] = {
@@ -69,9 +70,8 @@ def test_a_loop_runs_as_often_as_its_condition_says(tmp_path: Path) -> None:
     ("function", "rounds"), [("lambda x: tf.map_fn(tf.sin, x)", 12), ("lambda x: tf.scan(tf.add, x)", 11)]
 )
 def test_functions_of_tensorflow_that_loop(tmp_path: Path, function: str, rounds: int) -> None:
-    script = tmp_path / "model.py"
-    script.write_text(f"import tensorflow as tf\nstep = tf.function({function})\nstep(tf.ones([12, 6]))\n")
-    loops = schedule_placement(simplace.place(str(script), "cpu:1").largest().placement, costs="modelled").flow.loops
+    program = f"import tensorflow as tf\nstep = tf.function({function})\nstep(tf.ones([12, 6]))\n"
+    loops = simulate_step(tmp_path, program).flow.loops
     assert [(loop.trips, loop.how) for loop in loops] == [(rounds, "read")]
 
 
@@ -99,9 +99,7 @@ step(tf.ones([12, 6]))
 @pytest.mark.tf
 @pytest.mark.usefixtures("forked")
 def test_a_branch_is_taken_in_the_rounds_that_its_condition_says(tmp_path: Path) -> None:
-    script = tmp_path / "model.py"
-    script.write_text(BRANCHES)
-    flow = schedule_placement(simplace.place(str(script), "cpu:1").largest().placement, costs="modelled").flow
+    flow = simulate_step(tmp_path, BRANCHES).flow
     assert sorted((branch.how, branch.taken, branch.by_round) for branch in flow.branches) == [
         ("assumed", 1, ()),
         ("assumed", 1, ()),

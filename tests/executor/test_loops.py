@@ -3,15 +3,13 @@
 from __future__ import annotations
 
 from pathlib import Path
-from textwrap import dedent
 
 import pytest
 
-import simplace
-from simplace.analysis.schedule import Schedule, schedule_placement
 from simplace.analysis.step_findings import find_in_step
 from simplace.costs.outcomes import How, Loop
 from simplace.explain.waiting_findings import LaunchBoundLoop
+from tests.executor.worlds import simulate_step
 
 STEP = """
 import tensorflow as tf
@@ -41,13 +39,6 @@ def step(x, n):
 
 step(tf.ones([4, 8]), tf.constant(7))
 """
-
-
-def simulate_step(folder: Path, program: str) -> Schedule:
-    """Simulate the largest step of a program, given as text, on one GPU."""
-    script = folder / "model.py"
-    script.write_text(dedent(program))
-    return schedule_placement(simplace.place(str(script), "cpu:1,gpu:1").largest().placement, costs="modelled")
 
 
 @pytest.mark.tf

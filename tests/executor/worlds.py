@@ -3,7 +3,10 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field
+from pathlib import Path
+from textwrap import dedent
 
+import simplace
 from simplace.analysis.schedule import Schedule, schedule_placement
 from simplace.costs.cost_model import Bound, CollectiveCall, Fixed, KernelCost, OpCall, Overheads, PeerWay, Reliability
 from simplace.devices.device_set import DeviceSet
@@ -14,7 +17,7 @@ from simplace.pipeline import place_program
 from simplace.placement.placement import Placement
 from tests.lowering.worlds import DEVICES, TABLE, session_program
 
-__all__ = ["Costs", "control_flow", "order", "parts", "placed", "run", "ticks"]
+__all__ = ["Costs", "control_flow", "order", "parts", "placed", "run", "simulate_step", "ticks"]
 MS = 1_000_000
 
 
@@ -98,3 +101,10 @@ def order(done: Schedule) -> str:
 
 def threads(**settings: int) -> Threads:
     return Threads(**settings)  # type: ignore[arg-type]
+
+
+def simulate_step(folder: Path, program: str) -> Schedule:
+    """Simulate the largest step of a program of TensorFlow, given as text, on one GPU."""
+    script = folder / "model.py"
+    script.write_text(dedent(program))
+    return schedule_placement(simplace.place(str(script), "cpu:1,gpu:1").largest().placement, costs="modelled")
