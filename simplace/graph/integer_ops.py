@@ -19,6 +19,8 @@ Value = int | tuple[int | None, ...] | None  # a scalar, a vector, or not known
 Rule = Callable[[Sequence[Value], Mapping[str, Any], int], Value]  # of the inputs, the attributes, and which output
 
 _INTEGERS = frozenset((DataType.DT_INT32, DataType.DT_INT64, DataType.DT_BOOL))
+_MOST_INT32, _MOST_INT64 = 1 << 31, 1 << 63
+_LONGEST = 64  # elements of a vector that is followed: in a loop one may double with each round
 WHOLE = _INTEGERS | {DataType.DT_VARIANT}  # the types of tensors that are followed
 
 
@@ -33,8 +35,10 @@ def multiply(sizes: Sequence[int | None]) -> int | None:
 
 
 def _compute(compute: Callable[..., int | None], inputs: Sequence[Value], attrs: Mapping[str, Any], slot: int) -> Value:
-    """Return what a function makes of scalars, None where one of them is not known."""
-    return compute(*inputs) if all(isinstance(each, int) for each in inputs) else None
+    """Return what a function makes of scalars, None where one is not known, or the result is too large for its type."""
+    found = compute(*inputs) if all(isinstance(each, int) for each in inputs) else None
+    limit = _MOST_INT32 if attrs.get("T") == DataType.DT_INT32 else _MOST_INT64
+    return found if found is not None and -limit <= found < limit else None
 
 
 def _pass_on(inputs: Sequence[Value], attrs: Mapping[str, Any], slot: int) -> Value:
@@ -64,7 +68,7 @@ def _cast(inputs: Sequence[Value], attrs: Mapping[str, Any], slot: int) -> Value
 
 
 def _pack(inputs: Sequence[Value], attrs: Mapping[str, Any], slot: int) -> Value:
-    return tuple(each if isinstance(each, int) else None for each in inputs)
+    return tuple(each if isinstance(each, int) else None for each in inputs) if len(inputs) <= _LONGEST else None
 
 
 def _unpack(inputs: Sequence[Value], attrs: Mapping[str, Any], slot: int) -> Value:
@@ -91,16 +95,21 @@ def _slice(inputs: Sequence[Value], attrs: Mapping[str, Any], slot: int) -> Valu
 
 def _concat(inputs: Sequence[Value], attrs: Mapping[str, Any], slot: int) -> Value:
     vectors = [each for each in inputs[:-1] if isinstance(each, tuple)]
-    return tuple(one for each in vectors for one in each) if len(vectors) == len(inputs) - 1 else None
+    is_known = len(vectors) == len(inputs) - 1 and sum(map(len, vectors)) <= _LONGEST
+    return tuple(one for each in vectors for one in each) if is_known else None
 
 
 def _get(vector: Value, place: int) -> int | None:
     return vector[place] if isinstance(vector, tuple) and -len(vector) <= place < len(vector) else None
 
 
-def _multiply_all(inputs: Sequence[Value], attrs: Mapping[str, Any], slot: int) -> Value:
-    """Return the product of a vector's elements, which are all that is reduced of one."""
-    return multiply(inputs[0]) if isinstance(inputs[0], tuple) and not attrs.get("keep_dims") else None
+def _reduce(reduce: Callable[..., int | None], inputs: Sequence[Value], attrs: Mapping[str, Any], slot: int) -> Value:
+    """Return what the elements of a vector are reduced to; of a scalar, or without axes, nothing is reduced."""
+    vector, axes = inputs[:2]
+    if not isinstance(vector, tuple) or axes == ():
+        return vector
+    known = [each for each in vector if each is not None]
+    return reduce(known) if len(known) == len(vector) and not attrs.get("keep_dims") else None
 
 
 def _fill(value: int, inputs: Sequence[Value], attrs: Mapping[str, Any], slot: int) -> Value:
@@ -146,6 +155,11 @@ _OF_SCALARS: Mapping[str, Callable[..., int | None]] = {
     "Equal": operator.eq, "NotEqual": operator.ne, "LogicalNot": operator.not_,
 }  # fmt: skip
 
+_OF_VECTORS: Mapping[str, Callable[..., int | None]] = {
+    "Max": partial(max, default=None), "Min": partial(min, default=None), "Sum": sum, "Prod": prod,
+}  # fmt: skip
+
+PASS_ON: Rule = _pass_on
 INTEGER_OPS: Mapping[str, Rule] = {
     **{op: partial(_compute, compute) for op, compute in _OF_SCALARS.items()},
     **dict.fromkeys(IDENTITIES | ENTERS | SWITCHES | NEXT_ITERATIONS, _pass_on),
@@ -153,7 +167,7 @@ INTEGER_OPS: Mapping[str, Rule] = {
     "LogicalAnd": _and, "LogicalOr": _or, "Select": _select, "SelectV2": _select, "Cast": _cast,
     "ZerosLike": partial(_fill, 0), "OnesLike": partial(_fill, 1),
     "Pack": _pack, "Unpack": _unpack, "StridedSlice": _slice, "GatherV2": _gather, "ConcatV2": _concat,
-    "Prod": _multiply_all,
+    **{op: partial(_reduce, reduce) for op, reduce in _OF_VECTORS.items()},
     "EmptyTensorList": lambda inputs, attrs, slot: 0,
     "TensorListReserve": _take_second, "TensorListResize": _take_second, "TensorListLength": _pass_on,
     "TensorListSetItem": _set, "TensorListPushBack": _push, "TensorListPopBack": _pop,

@@ -35,6 +35,7 @@ Sureness = Literal["exact", "at most", "assumed"]
 Ref = tuple[int, int]  # a node of a placed graph, and which of its outputs
 
 _ORDER: Sequence[Sureness] = ("exact", "at most", "assumed")
+_MOST_LISTED = 10_000  # rounds of which each is told
 _PUSH, _POP, _FROM = "TensorListPushBack", "TensorListPopBack", "TensorListFromTensor"
 _OF_SHAPES = frozenset(("Shape", "ShapeN", "Size", "Rank", _FROM))
 _RENAMES = IDENTITIES | SWITCHES
@@ -97,14 +98,21 @@ class LoopTrips:
         return self._list_rounds(pushed)[::-1] if pushed is not None else ()
 
     def _list_rounds(self, ref: Ref) -> tuple[int, ...]:
-        """List what an output of a loop's body is in each round, () where that is not known, or in no loop."""
+        """List what an output of a loop's body is in each round; () where it is not known, or too many, or no loop."""
         rounds, sureness = self._trace([ref])
         loop_cond = self._find_loop_cond(next(iter(rounds.after), None))
         if loop_cond is None or sureness != "exact":
             return ()
-        found = [values[ref] for values in islice(rounds.run(), self._decide(loop_cond).trips)]
-        known = tuple(int(value) for value in found if isinstance(value, int))
-        return known if len(known) == len(found) else ()
+        trips = self._decide(loop_cond).trips
+        if trips > _MOST_LISTED:
+            return ()
+        known: list[int] = []
+        for values in islice(rounds.run(), trips):
+            value = values[ref]
+            if not isinstance(value, int):
+                return ()
+            known.append(int(value))
+        return tuple(known)
 
     def _find_loop_cond(self, variable: Ref | None) -> int | None:
         """Return the LoopCond of the loop that a variable belongs to."""

@@ -37,6 +37,11 @@ COUNTED: dict[str, tuple[int, str, list[tuple[int, How]]]] = {
         "    while n < a.size(): n += 1",
         [(5, "read"), (5, "read")],
     ),
+    "largest": (
+        6,
+        "n = tf.while_loop(lambda n: n < 8, lambda n: [n + 1], [n], maximum_iterations=tf.reduce_max(6))[0]",
+        [(6, "read")],
+    ),
     "data": (1, "while tf.reduce_sum(x) * tf.cast(n + 1, tf.float32) < 100.0: n += 1", [(10, "assumed")]),
 }
 FUNCTION = """

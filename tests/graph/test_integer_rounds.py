@@ -6,6 +6,8 @@ from collections.abc import Mapping
 from typing import Any
 
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
 from simplace.graph.constant_numbers import read_numbers
 from simplace.graph.dtypes import DataType
@@ -45,6 +47,12 @@ def test_rounds_are_counted(loop: Rounds[str], counted: tuple[int, bool] | None)
     assert loop.count_rounds(["is less", "other"]) == counted
 
 
+def test_a_loop_of_many_rounds_is_not_run_though_the_data_may_end_it() -> None:
+    assert count_up(10**12, 1, other=None).count_rounds(["is less", "other"]) == (10**12, False)
+    assert count_up(10**12, 1).count_rounds(["is less", "other"]) == (10**12, True)
+    assert count_up(10**12, 0, other=None).count_rounds(["is less", "other"]) is None  # for ever
+
+
 def test_what_is_known_after_some_rounds() -> None:
     assert count_up(7, 2).find_values(4) == {"i": 8, "list": 6}
     assert count_up(7, None).find_values(4) == {"i": None, "list": 6}
@@ -56,6 +64,10 @@ def test_what_is_known_after_some_rounds() -> None:
         (compute("FloorDiv", -7, 2), -4),
         (compute("FloorDiv", 7, 0), None),  # the step fails there
         (compute("FloorMod", -7, 3), 2),
+        (compute("Mul", 1 << 20, 1 << 20, T=DataType.DT_INT32), None),  # what TensorFlow computes is another number
+        (compute("Mul", 1 << 20, 1 << 20, T=DataType.DT_INT64), 1 << 40),
+        (compute("Square", 1 << 40, T=DataType.DT_INT64), None),
+        (compute("ConcatV2", (1,) * 40, (1,) * 40, 0), None),  # too long to be followed
         (compute("LogicalAnd", 0, None), 0),
         (compute("LogicalAnd", 1, None), None),
         (compute("LogicalOr", None, 1), 1),
@@ -72,6 +84,10 @@ def test_what_is_known_after_some_rounds() -> None:
         (compute("GatherV2", (4, 5), 1, 0), 5),
         (compute("Prod", (4, 5), (0,)), 20),
         (compute("Prod", (4, None), (0,)), None),
+        (compute("Max", 5, None), 5),  # Keras's layers ask for the largest of one length
+        (compute("Max", (4, 6), (0,)), 6),
+        (compute("Sum", (4, 6), ()), (4, 6)),
+        (compute("Min", (4, 6), (0,), keep_dims=True), None),
         (compute("Cast", 3, DstT=DataType.DT_FLOAT), None),
         (compute("Cast", 3, DstT=DataType.DT_BOOL), 1),
         (compute("ZerosLike", 3, T=DataType.DT_INT32), 0),
@@ -109,3 +125,25 @@ def make_constant(dtype: DataType, values: list[int], size: int, content: bytes 
 )
 def test_numbers_of_constants(tensor: TensorInfo, numbers: int | tuple[int, ...] | None) -> None:
     assert read_numbers(tensor) == numbers
+
+
+@given(
+    start=st.integers(-20, 20), limit=st.integers(-20, 20), step=st.integers(-3, 3),
+    op=st.sampled_from(["Less", "LessEqual", "Greater", "GreaterEqual"]), adds=st.sampled_from(["AddV2", "Sub"]),
+    turned=st.booleans(),
+)  # fmt: skip
+def test_counters_are_counted_as_if_their_rounds_ran(
+    start: int, limit: int, step: int, op: str, adds: str, *, turned: bool
+) -> None:
+    sides = ["limit", "name of i"] if turned else ["name of i", "limit"]
+    steps = [
+        IntegerStep("name of i", INTEGER_OPS["Identity"], ["i"], {}),
+        IntegerStep("is true", INTEGER_OPS[op], sides, {}),
+        IntegerStep("sum", INTEGER_OPS[adds], ["name of i", "step"], {}),
+    ]
+    known: Mapping[str, Value] = {"limit": limit, "step": step}
+    loop = Rounds(steps, known, {"i": start}, {"i": "sum"})
+    truth = next((done for done, values in zip(range(200), loop.run(), strict=False) if not values["is true"]), None)
+    assert loop.count_rounds(["is true"]) == (None if truth is None else (truth, True))
+    rounds = truth or 5
+    assert loop.find_values(rounds) == {"i": start + rounds * (step if adds == "AddV2" else -step)}
