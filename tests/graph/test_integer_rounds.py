@@ -50,6 +50,7 @@ def test_rounds_are_counted(loop: Rounds[str], counted: tuple[int, bool] | None)
 def test_a_loop_of_many_rounds_is_not_run_though_the_data_may_end_it() -> None:
     assert count_up(10**12, 1, other=None).count_rounds(["is less", "other"]) == (10**12, False)
     assert count_up(10**12, 1).count_rounds(["is less", "other"]) == (10**12, True)
+    assert count_up(10**12, 1).find_values(10**12) == {"i": 10**12, "list": None}
     assert count_up(10**12, 0, other=None).count_rounds(["is less", "other"]) is None  # for ever
 
 
