@@ -4,7 +4,8 @@ TensorFlow keeps more than eight edges of a node in the order of addresses; that
 caller's thread ran all nodes in the order in which they became ready; which of its inputs makes a node ready may differ
 from other steps, so that one of these tells more.
 An op whose kernel takes about 8000 cycles may be cheap or expensive: TensorFlow was asked which ones are, and the trace
-shows which ones were dispatched.
+shows which ones were dispatched. The kernel of a VarHandleOp runs in traced steps only (`ExecutorState::Process` of
+tensorflow/core/common_runtime/executor.cc): after ninety of these it has become cheap.
 """
 
 from __future__ import annotations
@@ -21,11 +22,12 @@ from simplace.executor.kernel_stats import EXPENSIVE_CYCLES, settled_cycles
 from simplace.executor.observed_outcomes import observe_outcomes
 from simplace.executor.session_run import ObservedOrder, with_observed_order
 from simplace.executor.step_options import StepOptions
+from simplace.graph.op_kinds import VARIABLE_HANDLE
 from simplace.measure.measurement import MeasuredStep, Measurement
 from simplace.measure.observed_dispatch import observe_dispatches
 from simplace.partition.graph_partition import PartitionedGraph
 
-_CHEAP, _EXPENSIVE = (0.0,), (2 * EXPENSIVE_CYCLES / make_roofline().clock,)  # averages in seconds
+_CHEAP, _EXPENSIVE = 0.0, 2 * EXPENSIVE_CYCLES / make_roofline().clock  # averages in seconds
 
 
 def simulate_measured_step(
@@ -47,7 +49,8 @@ def simulate_measured_step(
     intra_op = max(2, measured.intra_op)
     runs = _add_labels(step, fixed)
     means = {name: fmean(found) for name, found in runs.items()}
-    averages = _observe_averages(graph, step) if dispatches else _make_averages(step)
+    seen = _observe_averages(graph, step) if dispatches else _make_averages(step)
+    averages = _repeat_those_of_handles(graph, seen)
     costs = RecordedCosts("this run", means, make_roofline(), intra_op, True, fixed=fixed, averages=averages, runs=runs)
     options = StepOptions(inter_op=measured.inter_op, intra_op=1, cores=cores, warm=warm, seed=step.span)
     flow = control_flow(graph, observed=observe_outcomes(graph, control_flow(graph), step.order))
@@ -59,7 +62,10 @@ def order_edges_as_observed(graph: PartitionedGraph, measured: Measurement, step
 
     Threads run cheap nodes in the order in which they become ready, as long as there are few threads.
     """
-    always = {node.name for node in graph.nodes if settled_cycles(node.op, 0.0) > EXPENSIVE_CYCLES}
+    always = {
+        node.name for node in graph.nodes
+        if node.op != VARIABLE_HANDLE and settled_cycles(node.op, 0.0) > EXPENSIVE_CYCLES
+    }  # fmt: skip
     of_step = ObservedOrder(step.order, step.expensive | always)
     return with_observed_order(graph, ObservedOrder(measured.edge_order), of_step)
 
@@ -84,7 +90,7 @@ def _add_labels(step: MeasuredStep, fixed: Overheads) -> dict[str, tuple[float, 
 
 def _make_averages(step: MeasuredStep) -> dict[str, tuple[float, ...]]:
     """Return for each node an average well above the limit where it is expensive, else 0, in seconds."""
-    return {name: _EXPENSIVE if name in step.expensive else _CHEAP for name in step.order}
+    return {name: (_EXPENSIVE if name in step.expensive else _CHEAP,) for name in step.order}
 
 
 def _observe_averages(graph: PartitionedGraph, step: MeasuredStep) -> dict[str, tuple[float, ...]]:
@@ -99,6 +105,14 @@ def _observe_averages(graph: PartitionedGraph, step: MeasuredStep) -> dict[str, 
         last, own = name in step.expensive, []
         for one in dispatched:
             last = last if one is None else one
-            own.append((_EXPENSIVE if last else _CHEAP)[0])
+            own.append(_EXPENSIVE if last else _CHEAP)
         averages[name] = tuple(own)
     return averages
+
+
+def _repeat_those_of_handles(
+    graph: PartitionedGraph, averages: dict[str, tuple[float, ...]]
+) -> dict[str, tuple[float, ...]]:
+    """Return averages with those of handles twice: a single one would be what it is without tracing, where it stays."""
+    handles = {node.name for node in graph.nodes if node.op == VARIABLE_HANDLE}
+    return {name: 2 * found if name in handles else found for name, found in averages.items()}

@@ -6,7 +6,7 @@ import pytest
 
 from simplace.costs.cost_model import Overheads
 from simplace.measure.measurement import MeasuredStep, Measurement, NodeRun
-from simplace.measure.observed_order import simulate_measured_step
+from simplace.measure.observed_order import list_traced_nodes, simulate_measured_step
 from tests.executor.worlds import parts
 
 GRAPH = """
@@ -105,3 +105,18 @@ def test_steps_that_nothing_delayed_count_however_slow_the_machine_was() -> None
     found = measured_on(1, step(300.0, delay=60), *steps)
     assert found.undelayed_steps == steps
     assert found.quiet_steps == tuple(step(pace) for pace in (300.0, 450.0, 380.0, 310.0, 500.0))
+
+
+@pytest.mark.parametrize(("expensive", "order"), [((), ["h", "x", "a"]), (("h",), ["x", "a", "h"])])
+def test_a_handle_is_as_expensive_as_tensorflow_says_before_the_step(
+    expensive: tuple[str, ...], order: list[str]
+) -> None:
+    graph = parts("""
+        h = VarHandleOp() @c {dtype=float, shape=shape}
+        x = Placeholder() @c {dtype=float, shape=shape}
+        a = Neg(x) @c {T=float}
+    """)
+    runs = tuple(node(name, 100 * i, 100 * i + 50, 0, 0) for i, name in enumerate(order))
+    step = MeasuredStep(runs, expensive=frozenset(expensive))
+    run = simulate_measured_step(graph, Measurement("2.21.0", 1, 1, (step,), ()), step, Overheads())
+    assert list_traced_nodes(run, step) == order

@@ -305,6 +305,28 @@ def test_tiny_ops_run_in_the_order_of_those_that_are_cheap_by_then(warm_up: int,
     assert (found.same_order, found.held) == (6, 6)
 
 
+HANDLES = """
+import tensorflow as tf
+
+first, second = tf.Variable(1.0), tf.Variable(2.0)
+
+@tf.function
+def step(x):
+    first.assign_add(x + 1.0)
+    second.assign_add(x * 2.0)
+
+step(tf.constant(3.0))
+"""
+
+
+@pytest.mark.tf
+@pytest.mark.usefixtures("forked")
+def test_handles_become_cheap_when_many_steps_were_traced(tmp_path: Path) -> None:
+    (tmp_path / "model.py").write_text(HANDLES)
+    (found,) = check_schedule(measure(tmp_path / "model.py", warm_up=110, steps=130))
+    assert (found.same_order, found.held) == (130, 130)
+
+
 @pytest.mark.tf
 @pytest.mark.usefixtures("forked")
 def test_measured_costs_can_be_used_again(tmp_path: Path) -> None:

@@ -7,6 +7,10 @@ What an op costs moves an average that tells the expensive ones from the cheap o
 Which ones are expensive is asked before each step. Steps of a second kind are run while these averages hold still; they
 take longer, and only their order counts.
 
+A step of a graph that ran before, as those of a training loop do, finds its data in the caches, and the memory that its
+trace needs; after something else it does not, and a small node that is new in the step takes twice as long. So where a
+gauge is wanted, each step that counts comes after some more of the same graph.
+
 A machine is not always equally fast: other programs, and other machines on the same host, share its caches and cores.
 A gauge tells how fast it is just before and just after a step: a small graph on one thread, whose bookkeeping counts;
 `paces` tells from all these how fast it was during each step. Two cores may at times be the two halves of one, which a
@@ -40,6 +44,7 @@ from simplace.oracle.child.tf_private import rewriter_config_pb2
 v1 = tf.compat.v1
 _THREADS, _POOL = Path("/proc/self/task"), "tf_Compute"
 _TRIES = 10
+_BEFORE = 2  # steps with tracing, and as many without, before each one that counts
 _LONGEST_INLINE = 15  # bytes that std::string keeps without memory of its own (GNU's libstdc++)
 
 
@@ -76,10 +81,13 @@ def run_steps(
             for session, (inter_op, _), own in zip(sessions, settings, found, strict=True):
                 # Traces are read after all has run: reading takes long, and the machine may change meanwhile.
                 expensive = (
-                    averages.list_expensive_nodes(partial(_run_untraced, session, targets, inter_op)) if held else []
+                    averages.list_expensive_nodes(partial(_run_traced, session, targets, inter_op)) if held else []
                 )
                 own_gauges = opened[:1] if inter_op in (1, -1) else opened
                 before = [_trace_gauge(*one) for one in own_gauges]
+                for _ in range(_BEFORE if gauges else 0):
+                    _run_traced(session, targets, inter_op)
+                    _run_untraced(session, targets, inter_op)
                 step, metadata = _trace_step(session, targets, inter_op)
                 after = [_trace_gauge(*one) for one in own_gauges]
                 gauged = _read_gauges(list(zip(before, after, strict=True)))
@@ -98,7 +106,7 @@ def _trace_held_steps(session: Any, targets: list[Any], inter_op: int, steps: in
     An op may become expensive within the step that lists the expensive ops: the list before the held steps may lack
     it, the one after them has it. Where both agree, the list is right.
     """
-    ask = partial(averages.list_expensive_nodes, partial(_run_untraced, session, targets, inter_op))
+    ask = partial(averages.list_expensive_nodes, partial(_run_traced, session, targets, inter_op))
     for _ in range(_TRIES):
         before = ask()
         with averages.hold_averages():
