@@ -21,7 +21,7 @@ _Kinds = dict[str, tuple[int, int]]  # of a label, and its number
 def list_einsum_scratch(equation: str, inputs: Sequence[Tensor], output: Tensor) -> list[int]:
     """List the bytes that a kernel allocates before its output, in order; [] where labels are repeated.
 
-    So, too, where an input has not as many dimensions as its labels: nobody knows its shape.
+    So, too, where a tensor has not as many dimensions as its term has labels: nobody knows its shape.
 
     >>> x, y = Tensor("float32", (2, 3, 4), 96), Tensor("float32", (4, 5), 80)
     >>> list_einsum_scratch("abc,cd->abd", [x, y], Tensor("float32", (2, 3, 5), 120))
@@ -43,8 +43,8 @@ def list_einsum_scratch(equation: str, inputs: Sequence[Tensor], output: Tensor)
     made = _spread(right, len(output.shape))
     every = dict.fromkeys([*named, *chain(*labels, made)])
     kinds: _Kinds = {label: (_find_kind(label, labels, made), place) for place, label in enumerate(every)}
-    ranks = [len(tensor.shape) for tensor in (*inputs, output)]
-    if any(len(set(each)) < len(each) or len(each) != rank for each, rank in zip((*labels, made), ranks, strict=True)):
+    tensors = zip((*labels, made), (*inputs, output), strict=True)
+    if any(len(set(each)) < len(each) or len(each) != len(tensor.shape) for each, tensor in tensors):
         return []
     allocated: list[int] = []
     free: list[str] = []

@@ -38,7 +38,7 @@ _NEVER = frozenset(
 ).union(CONSTANTS, IDENTITIES, METADATA, CONTROL_FLOW, [LOOP_COND], ARGS, RETVALS)
 
 # Ops whose CPU kernel is an AsyncOpKernel: ExecutorState::ProcessAsync does not update their estimate.
-_ASYNCHRONOUS = frozenset(
+ASYNCHRONOUS = frozenset(
     "RemoteCall For Batch Unbatch UnbatchGrad MapDefun ReduceDataset "
     "MakeIterator IteratorGetNext IteratorGetNextAsOptional IteratorGetModelProto DeleteIterator OneShotIterator "
     "MultiDeviceIteratorGetNextFromShard DatasetToSingleElement DatasetToTFRecord ExperimentalDatasetToTFRecord "
@@ -56,8 +56,8 @@ _ASYNCHRONOUS = frozenset(
 ).union(PARTITIONED_CALLS, IFS, CASES, WHILES, RECVS, [SYMBOLIC_GRADIENT])
 
 # VarHandleOp's output is known before the step (OpKernel::const_tensor): the executor takes it without running the
-# kernel. Const is one of these too, but never expensive.
-_NEVER_MEASURED = _ASYNCHRONOUS | {VARIABLE_HANDLE}
+# kernel, but in a step that is traced. Const is one of these too, but never expensive.
+_NEVER_MEASURED = ASYNCHRONOUS | {VARIABLE_HANDLE}
 
 
 def can_be_expensive(op: str, device_type: str) -> bool:

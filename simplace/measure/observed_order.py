@@ -18,7 +18,7 @@ from simplace.costs.recorded_costs import RecordedCosts
 from simplace.costs.roofline import make_roofline
 from simplace.executor.control_flow import control_flow
 from simplace.executor.execution import Execution, execute_graph
-from simplace.executor.kernel_stats import EXPENSIVE_CYCLES, settled_cycles
+from simplace.executor.kernel_stats import ASYNCHRONOUS, EXPENSIVE_CYCLES
 from simplace.executor.observed_outcomes import observe_outcomes
 from simplace.executor.session_run import ObservedOrder, with_observed_order
 from simplace.executor.step_options import StepOptions
@@ -62,10 +62,7 @@ def order_edges_as_observed(graph: PartitionedGraph, measured: Measurement, step
 
     Threads run cheap nodes in the order in which they become ready, as long as there are few threads.
     """
-    always = {
-        node.name for node in graph.nodes
-        if node.op != VARIABLE_HANDLE and settled_cycles(node.op, 0.0) > EXPENSIVE_CYCLES
-    }  # fmt: skip
+    always = {node.name for node in graph.nodes if node.op in ASYNCHRONOUS}
     of_step = ObservedOrder(step.order, step.expensive | always)
     return with_observed_order(graph, ObservedOrder(measured.edge_order), of_step)
 

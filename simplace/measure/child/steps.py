@@ -44,7 +44,7 @@ from simplace.oracle.child.tf_private import rewriter_config_pb2
 v1 = tf.compat.v1
 _THREADS, _POOL = Path("/proc/self/task"), "tf_Compute"
 _TRIES = 10
-_BEFORE = 2  # steps with tracing, and as many without, before each one that counts
+_BEFORE = 2  # steps with tracing, each with one without after it, before one that counts
 _LONGEST_INLINE = 15  # bytes that std::string keeps without memory of its own (GNU's libstdc++)
 
 
@@ -80,9 +80,7 @@ def run_steps(
         for _ in range(steps):
             for session, (inter_op, _), own in zip(sessions, settings, found, strict=True):
                 # Traces are read after all has run: reading takes long, and the machine may change meanwhile.
-                expensive = (
-                    averages.list_expensive_nodes(partial(_run_traced, session, targets, inter_op)) if held else []
-                )
+                expensive = _list_expensive_nodes(session, targets, inter_op) if held else []
                 own_gauges = opened[:1] if inter_op in (1, -1) else opened
                 before = [_trace_gauge(*one) for one in own_gauges]
                 for _ in range(_BEFORE if gauges else 0):
@@ -100,18 +98,22 @@ def run_steps(
     return found, [op.name for op in targets]
 
 
+def _list_expensive_nodes(session: Any, targets: list[Any], inter_op: int) -> list[str]:
+    """List the nodes that are expensive now, handles too: their kernels run in traced steps only."""
+    return averages.list_expensive_nodes(partial(_run_traced, session, targets, inter_op))
+
+
 def _trace_held_steps(session: Any, targets: list[Any], inter_op: int, steps: int) -> list[dict[str, list[Any]]]:
     """Trace steps while the averages are frozen.
 
     An op may become expensive within the step that lists the expensive ops: the list before the held steps may lack
     it, the one after them has it. Where both agree, the list is right.
     """
-    ask = partial(averages.list_expensive_nodes, partial(_run_traced, session, targets, inter_op))
     for _ in range(_TRIES):
-        before = ask()
+        before = _list_expensive_nodes(session, targets, inter_op)
         with averages.hold_averages():
             seen = [_run_traced(session, targets, inter_op) for _ in range(steps)]
-        if ask() == before:
+        if _list_expensive_nodes(session, targets, inter_op) == before:
             break
     return [{"events": _list_events(metadata), "expensive": before} for metadata in seen]
 
