@@ -1,4 +1,4 @@
-"""Compare simulated with real steps of seventy programs, on this computer's CPU.
+"""Compare simulated with real steps of eighty programs, on this computer's CPU.
 
 Run: python benchmarks/schedule_accuracy.py [--steps N] [--processes N] [PROGRAM ...]. Each step that TensorFlow traces
 is simulated with the node times of that step; the executor's fixed times are measured beside, on graphs of their own.
@@ -43,6 +43,10 @@ _FILES = {
     "accuracy_models_after.py": (
         *("quantizing", "translating", "contrasting", "painting", "sketching", "choosing", "hunting", "clicking"),
         *("detecting", "remembering"),
+    ),
+    "accuracy_models_sized.py": (
+        *("carving", "judging", "boosting", "drifting", "unfolding", "distilling", "pursuing", "parsing", "adapting"),
+        "reviewing",
     ),
 }
 PROGRAMS = {name: Path(__file__).with_name(file) for file, names in _FILES.items() for name in names}

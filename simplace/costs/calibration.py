@@ -11,6 +11,10 @@ as they would be. Fetching a node's data from memory takes equally long at every
 as long, since another machine computed on the same core, had 1.1 times the extra of a node's first run. Waking a parked
 thread is the system's business, and the host's below a virtual machine, as much as that of the core: it takes the
 square root of a pace as long.
+
+What a node costs that is new in a step depends on how far away its data are. Those of few nodes are still in a near
+cache from the step before, those of many, and of their trace, are not; and where a step has several threads, they may
+be in that of another core. So it is taken from steps of several sizes, on one thread and on two.
 """
 
 from __future__ import annotations
@@ -22,8 +26,12 @@ from math import log, pi, sqrt
 from statistics import fmean, median
 from typing import NamedTuple, Protocol
 
+import numpy as np
+
 from simplace.costs.cost_model import Overheads
 
+NEW_ON_ONE, NEW_ON_TWO = "new on one thread", "new on two threads"  # begin the names of probes of several sizes
+LONG_NAMES = ", long names"  # ends the name of a probe that differs from another one in these alone
 DEAD, FEW_DEAD, BRANCHES = 50, 2, 12  # nodes on each branch of the probes "dead" and "few dead", and branches
 _SPUN = 8000  # nanoseconds: a thread that spins is faster than that, waking one is slower
 _LOST = 10  # times the median: bookkeeping does not take that long
@@ -100,22 +108,38 @@ class _ScaledRun(NamedTuple):
 
 
 class _SmallNodes(NamedTuple):
-    """Record of means of a step of small ops, in nanoseconds and bytes.
+    """Record of means of a step of small ops in a loop, in nanoseconds and bytes, of nodes that have run in the step.
 
-    `again` is the time after a node that has run in the step, `first` what comes to it for a node that has not, and
-    `code` what comes to both if no other of its type has. The nodes that have run last `length`; the longer half of
-    them lasts `of_long`, and `more` comes after these. Before `again` lie labels of `label` bytes, before `first` ones
-    with `names` long names.
+    `again` is the time until such a node, after one of the shorter half, which last `length`; the longer half of them
+    lasts `of_long`, and `more` comes after these. The labels before them have `label` bytes.
     """
 
     again: float
-    first: float
-    code: float
     length: float
     of_long: float
     more: float
     label: float
+
+
+class _NewNodes(NamedTuple):
+    """Record of means of a step of new nodes, in nanoseconds.
+
+    `first` is what comes to the time until a node that has run in the step, for one that has not, and `code` what comes
+    to both if no other of its type has. The labels before them have `names` long names.
+    """
+
+    first: float
+    code: float
     names: float
+
+
+class _NewNode(NamedTuple):
+    """Record of what a node costs that is new in a step of `nodes` nodes, in nanoseconds, each long name apart."""
+
+    nodes: float
+    first: float
+    code: float
+    name: float
 
 
 class _HandOff(NamedTuple):
@@ -145,19 +169,24 @@ class _HandOffs(NamedTuple):
 Steps = Sequence[Sequence[Run]]
 
 
-def derive_overheads(probes: Mapping[str, Sequence[ProbeStep]], pace: float = 0.0) -> Overheads:
+def derive_overheads(
+    probes: Mapping[str, Sequence[ProbeStep]], pace: float = 0.0, nodes: int = 0, threads: int = 1
+) -> Overheads:
     """Return the fixed times, in seconds, as a trace of `SOFTWARE_TRACE` shows them on a machine of a pace.
 
-    `pace` is in nanoseconds, as that of the steps; 0 takes all times as they are.
+    They hold for steps of so many nodes on so many threads, 1 or -1 where one thread runs them all. `pace` is in
+    nanoseconds, as that of the steps; 0 takes all times as they are.
     """
     beside = [step for name, steps in probes.items() if "beside" in name for step in steps]
     probes = {name: _choose_nearest(steps, pace) for name, steps in probes.items()}
-    small, long = (_measure_small_nodes(probes[name], pace) for name in ("small", "small, long names"))
+    small, long = (_measure_small_nodes(probes[name], pace) for name in ("small", f"small{LONG_NAMES}"))
     a_byte = max(0.0, long.again - small.again) / (long.label - small.label)
-    a_name = max(0.0, long.first - small.first) / (long.names - small.names)
+    op = small.again - a_byte * small.label
+    of_one, of_several = (_list_new_nodes(probes, new, pace, op, a_byte) for new in (NEW_ON_ONE, NEW_ON_TWO))
+    new = _interpolate(of_one if abs(threads) == 1 else of_several, nodes)
 
-    def scale(name: str, first: float = small.first) -> Steps:
-        return [_scale_step(step, pace, first) for step in probes[name]]
+    def scale(name: str) -> Steps:
+        return [_scale_step(step, pace, _interpolate(of_one, len(step.runs)).first) for step in probes[name]]
 
     dead, to_dead = _measure_dead_nodes(*(_sum_gaps(scale(name)) for name in ("alive", "few dead", "dead")))
     dispatch, queue = _measure_dispatch(scale("wide"), _measure_gap(scale("after 64")))
@@ -167,14 +196,15 @@ def derive_overheads(probes: Mapping[str, Sequence[ProbeStep]], pace: float = 0.
         for steps in (scale(name) for name in probes if "after" in name)
     ]
     of_small = [(small.length, 0.0), (small.of_long, small.more)]
-    sharing = [one for runs in scale("shared", first=0.0) if (one := measure_sharing(runs)) is not None]
+    shared = [_scale_step(step, pace, 0.0) for step in probes["shared"]]
+    sharing = [one for runs in shared if (one := measure_sharing(runs)) is not None]
     _, hand_off, wake = hand_offs.parked[0] if hand_offs.parked else (0.0, 0.0, 0.0)
     return Overheads(
-        op_s=(small.again - a_byte * small.label) / 1e9,
-        first_s=max(0.0, small.first - a_name * small.names) / 1e9,
-        code_s=max(0.0, small.code) / 1e9,
+        op_s=op / 1e9,
+        first_s=new.first / 1e9,
+        code_s=new.code / 1e9,
         label_s=a_byte / 1e9,
-        name_s=a_name / 1e9,
+        name_s=new.name / 1e9,
         shared_s=median(one.more for one in sharing) / 1e9 if sharing else 0.0,
         contention=median(one.contention for one in sharing) if sharing else 1.0,
         hand_off_s=hand_off / 1e9,
@@ -222,48 +252,87 @@ def _measure_gap(steps: Steps) -> float:
 
 
 def _measure_small_nodes(steps: Sequence[ProbeStep], pace: float) -> _SmallNodes:
-    """Return the medians over steps; what a node adds that is new in a step does not depend on the pace."""
+    """Return the medians over steps."""
     found = [_small_of_step(step.runs, _find_factor(step, pace)) for step in steps]
     return _SmallNodes(*(median(values) for values in zip(*found, strict=True)))
 
 
 def _small_of_step(runs: Sequence[LabelledRun], factor: float) -> _SmallNodes:
     """Return the means of a step; `factor` takes times to the wanted pace."""
-    seen, types = {runs[0].name}, {_get_type(runs[0].name)}
-    new_type: list[float] = []  # the time until a node
-    new: list[tuple[float, int]] = []  # that, and the long names in the label before it
+    seen = {runs[0].name}
     again: list[tuple[float, float, int]] = []  # (how long the one before it ran, the time until a node, the label)
     for before, after in pairwise(runs):
-        gap, op = after.start - before.end, _get_type(after.name)
         if after.name in seen:
-            again.append((before.end - before.start, gap, before.label))
-        elif op[:1].isupper():  # else what the loop brings with it, whose names tell no type
-            if op in types:
-                new.append((gap, before.names))
-            else:
-                new_type.append(gap)
+            again.append((before.end - before.start, after.start - before.end, before.label))
         seen.add(after.name)
-        types.add(op)
     again.sort()
     (lengths, gaps, labels), (long_lengths, long_gaps, _) = (
         zip(*half, strict=True) for half in (again[: len(again) // 2], again[len(again) // 2 :])
     )
-    first = _average_without_outliers([gap for gap, _ in new])
     short = _average_without_outliers(gaps)
     return _SmallNodes(
         again=short * factor,
-        first=first - _average_without_outliers([gap for _, gap, _ in again]),
-        code=_average_without_outliers(new_type) - first,
         length=median(lengths) * factor,
         of_long=median(long_lengths) * factor,
         more=(_average_without_outliers(long_gaps) - short) * factor,
         label=fmean(labels),
-        names=fmean(names for _, names in new),
     )
 
 
+def _list_new_nodes(
+    probes: Mapping[str, Sequence[ProbeStep]], kind: str, pace: float, op: float, a_byte: float
+) -> list[_NewNode]:
+    """Return what a new node costs in steps of each size of a kind of probes, by size.
+
+    `op` and a byte of a label are what comes before each node anyway, at the pace. Steps of one size with long names
+    tell what a name costs in all.
+    """
+
+    def measure(steps: Sequence[ProbeStep]) -> _NewNodes:
+        found = []
+        for step in steps:
+            factor = _find_factor(step, pace)
+            found.append(_new_of_step(step.runs, op / factor, a_byte / factor))
+        return _NewNodes(*(_average_middle_half(values) for values in zip(*found, strict=True)))
+
+    found = {name: measure(steps) for name, steps in probes.items() if name.startswith(kind)}
+    (long_name,) = (name for name in found if name.endswith(LONG_NAMES))
+    long, short = found.pop(long_name), found[long_name.removesuffix(LONG_NAMES)]
+    a_name = max(0.0, long.first - short.first) / (long.names - short.names)
+    return sorted(
+        _NewNode(len(probes[name][0].runs), max(0.0, one.first - a_name * one.names), max(0.0, one.code), a_name)
+        for name, one in found.items()
+    )
+
+
+def _new_of_step(runs: Sequence[LabelledRun], op: float, a_byte: float) -> _NewNodes:
+    """Return the means of a step of new nodes; what they add does not depend on the pace, as `op` and a byte do."""
+    types = {_get_type(runs[0].name)}
+    new_type: list[float] = []  # the time until a node
+    new: list[tuple[float, int]] = []  # that, and the long names in the label before it
+    for before, after in pairwise(runs):
+        type_, more = _get_type(after.name), after.start - before.end - op - a_byte * before.label
+        if type_ in types:
+            new.append((more, before.names))
+        else:
+            new_type.append(more)
+        types.add(type_)
+    first = _average_without_outliers([more for more, _ in new])
+    return _NewNodes(first, _average_without_outliers(new_type) - first, fmean(names for _, names in new))
+
+
+def _interpolate(table: Sequence[_NewNode], nodes: int) -> _NewNode:
+    """Return what a new node costs in a step of so many nodes, of steps by size; beyond them, as in the last one.
+
+    >>> _interpolate([_NewNode(100, 50.0, 20.0, 10.0), _NewNode(300, 150.0, 40.0, 30.0)], 150)
+    _NewNode(nodes=150.0, first=75.0, code=25.0, name=15.0)
+    """
+    sizes, *times = zip(*table, strict=True)
+    return _NewNode(float(nodes), *(float(np.interp(nodes, sizes, time)) for time in times))
+
+
 def _get_type(name: str) -> str:
-    """Return the op type of a node of the probe "small", which is named after it.
+    """Return the op type of a new node of a probe, which is named after it.
 
     >>> _get_type("while/AddV2_3")
     'AddV2'
@@ -333,6 +402,16 @@ def _average_without_outliers(times: Sequence[float]) -> float:
     """
     most = _LOST * median(abs(time) for time in times)
     return fmean(time for time in times if abs(time) <= most)
+
+
+def _average_middle_half(times: Sequence[float]) -> float:
+    """Return the mean of the middle half: what few disturb, and what has two usual values counts both.
+
+    >>> _average_middle_half([1, 2, 3, 500]), _average_middle_half([1, 1, 3, 3]), _average_middle_half([2])
+    (2.5, 2.0, 2.0)
+    """
+    cut = len(times) // 4
+    return fmean(sorted(times)[cut : len(times) - cut])
 
 
 def _measure_product(steps: Steps) -> float:

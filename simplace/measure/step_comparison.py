@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
-from statistics import fmean, median
+from statistics import fmean, median, median_low
 
 from simplace.costs.calibration import derive_overheads
 from simplace.costs.cost_model import Overheads
@@ -58,8 +58,8 @@ def check_schedule(measured: Measured, *, cores: int = 2) -> tuple[StepAgreement
     measurement's probes, at the pace that the machine had at that step; without any, the gap between two nodes is taken
     from its steps on one thread.
     """
-    fixed, graph = fixed_times(measured), graph_that_ran(measured)
-    return tuple(_compare_setting(graph, own, fixed, cores) for own in measured.settings)
+    graph = graph_that_ran(measured)
+    return tuple(_compare_setting(graph, own, fixed_times(measured, own), cores) for own in measured.settings)
 
 
 def graph_that_ran(measured: Measured) -> PartitionedGraph:
@@ -68,10 +68,15 @@ def graph_that_ran(measured: Measured) -> PartitionedGraph:
     return prune_to_targets(partition_graph(placement.placed), measured.targets)
 
 
-def fixed_times(measured: Measured) -> Overheads:
-    """Return the executor's fixed times that go with the node times of a measurement, at its usual pace."""
+def fixed_times(measured: Measured, setting: Measurement | None = None) -> Overheads:
+    """Return the executor's fixed times that go with the node times of a measurement, at its usual pace.
+
+    They are those of a thread setting, the first one by default.
+    """
+    own = setting or measured.settings[0]
     if measured.probes:
-        return derive_overheads(measured.probes, measured.pace)
+        nodes = median_low(len(step.runs) for step in own.steps)
+        return derive_overheads(measured.probes, measured.pace, nodes, own.inter_op)
     gap = max((one.gap for one in measured.settings), default=0.0)
     return replace(make_roofline().overheads, op_s=gap, dead_s=gap, fork_s=0.0)
 

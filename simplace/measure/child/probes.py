@@ -5,14 +5,16 @@ They are run in the same process and under the same tracing as what is measured,
 
 from __future__ import annotations
 
+import random
 from collections.abc import Callable
 from functools import partial
+from itertools import pairwise
 from typing import Any
 
 import numpy as np
 import tensorflow as tf
 
-from simplace.costs.calibration import BRANCHES, DEAD, FEW_DEAD
+from simplace.costs.calibration import BRANCHES, DEAD, FEW_DEAD, LONG_NAMES, NEW_ON_ONE, NEW_ON_TWO
 from simplace.measure.child import steps
 from simplace.measure.child.runnable import Runnable
 
@@ -24,31 +26,35 @@ _BESIDE = (  # such nodes of the thread that is given work, and small products w
 )  # fmt: skip
 _ROUNDS = 12
 _TRIPS, _TRIPS_OF_GAUGE = 24, 8
-_PLACES = 3
-_CELLS = 4  # in a row
+_PLACES = 2
+_CELLS, _ROWS = 4, 24  # before the loop, and of the matrices in a cell
+_ROWS_OF_CELLS, _ALL_CELLS, _NAMED_CELLS = 8, (8, 32, 96), 32  # for steps of 180, 700 and 2000 nodes
 _LONG_NAME = "a_layer_within_a_branch/or_another_layer_of_a_model"  # a scope, as long as those of models are
 
 
 def run_probes(warm_up: int, count: int) -> dict[str, Any]:
     """Run every probe `count` times after `warm_up` others.
 
-    Return its steps by name, in the layout of `steps.run_steps`. "small" is made several times: what a node costs that
-    is new in a step depends on where in memory its data happen to be. A trace has a label of each node, with its name
-    and those of its inputs: "small, long names" tells what these cost.
+    Return its steps by name, in the layout of `steps.run_steps`. Those of small ops are made several times: what a node
+    costs that is new in a step depends on where in memory its data happen to be, and on how large the step is. A trace
+    has a label of each node, with its name and those of its inputs: steps with long names tell what these cost.
     """
     one: dict[str, Callable[[], None]] = {
-        "small": _build_small_ops, "alive": partial(_build_switches, 0), "dead": partial(_build_switches, DEAD),
+        "small": _build_small_ops, f"small{LONG_NAMES}": partial(_build_small_ops, _LONG_NAME),
+        "alive": partial(_build_switches, 0), "dead": partial(_build_switches, DEAD),
         "few dead": partial(_build_switches, FEW_DEAD), "wide": _build_fan_out,
-        "small, long names": partial(_build_small_ops, _LONG_NAME),
     }  # fmt: skip
     one |= {f"after {side}": partial(_build_chain, side) for side in _SIDES_AFTER}
     two: dict[str, Callable[[], None]] = {f"beside, {size}": partial(_build_pairs, *size) for size in _BESIDE}
     two["shared"] = _build_two_loops
+    for kind, new in ((one, NEW_ON_ONE), (two, NEW_ON_TWO)):
+        kind |= {f"{new}, {cells} cells": partial(_build_rows, cells) for cells in _ALL_CELLS}
+        kind[f"{new}, {_NAMED_CELLS} cells{LONG_NAMES}"] = partial(_build_rows, _NAMED_CELLS, _LONG_NAME)
     kinds = ((one, 1), (two, 2))
     found: dict[str, list[Any]] = {}
     for kind, inter_op in kinds:
         for name, build in kind.items():
-            places = range(_PLACES if name.startswith("small") else 1)
+            places = range(_PLACES if name.startswith(("small", "new")) else 1)
             found[name] = [step for _ in places for step in _trace_steps(build, inter_op, warm_up, count)]
     return found
 
@@ -80,20 +86,48 @@ def _build_loop(trips: int) -> None:
 
 
 def _build_small_ops(scope: str = "") -> None:
-    """Build small ops of many kinds, as cells of networks are: some cells in a row, then one in a loop.
-
-    What an op is called begins with its type, within a scope, so that a step's first op of a type can be told.
-    """
-    with tf.name_scope(scope):
-        _build_cells()
-
-
-def _build_cells() -> None:
+    """Build small ops of many kinds, as cells of networks are: some cells in a row, then one in a loop."""
     ops = tf.raw_ops
-    rows, flat = tf.constant([_TRIPS, _SMALL]), tf.constant([-1])
+    with tf.name_scope(scope):
+        build_cell, state = _make_cells()
+        trips, one = tf.constant(_TRIPS), tf.constant(1)
+        for _ in range(_CELLS):
+            state = build_cell(*state)
+        tf.while_loop(
+            lambda i, *_: ops.Less(x=i, y=trips),
+            lambda i, *state: (ops.AddV2(x=i, y=one), *build_cell(*state)),
+            (tf.constant(0), *state),
+            shape_invariants=(tf.TensorShape([]), tf.TensorShape(None), tf.TensorShape(None)),
+        )
+
+
+def _build_rows(cells: int, scope: str = "") -> None:
+    """Build rows of cells, whose ops run one after another: several threads take turns in running a step alone.
+
+    Ops of all rows take turns at random: those of a program lie in memory in another order than they run in, too. What
+    an op is called is its type, within a scope, so that a step's first op of a type can be told.
+    """
+    get_operations = tf.compat.v1.get_default_graph().get_operations
+    with tf.name_scope(scope):
+        build_cell, first = _make_cells()
+        order, rows = get_operations(), []
+        for _ in range(_ROWS_OF_CELLS):
+            state, before = first, len(get_operations())
+            for _ in range(cells // _ROWS_OF_CELLS):
+                state = build_cell(*state)
+            rows.append(iter(get_operations()[before:]))
+    turns = [row for row in rows for _ in range((len(get_operations()) - len(order)) // _ROWS_OF_CELLS)]
+    random.Random(0).shuffle(turns)
+    for before, after in pairwise([*order, *map(next, turns)]):
+        after._add_control_input(before)
+
+
+def _make_cells() -> tuple[Callable[[Any, Any], tuple[Any, Any]], tuple[Any, Any]]:
+    """Return what builds a cell after another one, and what the first one takes."""
+    ops = tf.raw_ops
+    rows, flat = tf.constant([_ROWS, _SMALL]), tf.constant([-1])
     weights, row, one = _make_matrix(_SMALL), tf.zeros([_SMALL]), tf.constant(1.0)
-    first, second, across = tf.constant(0), tf.constant(1), tf.constant([0])
-    trips = tf.constant(_TRIPS)
+    second, across = tf.constant(1), tf.constant([0])
 
     def build_cell(x: Any, mean: Any) -> tuple[Any, Any]:
         left, right = ops.Split(axis=second, value=ops.Relu(features=ops.AddV2(
@@ -105,15 +139,7 @@ def _build_cells() -> None:
         scale = ops.Rsqrt(x=ops.AddV2(x=one, y=ops.Sum(input=ops.Square(x=line), axis=across)))
         return ops.Minimum(x=ops.Mul(x=centred, y=scale), y=row), ops.Mul(x=mean, y=ops.Mean(input=right, axis=across))
 
-    state = (ops.Fill(dims=rows, value=one), tf.zeros([_SMALL // 2]))
-    for _ in range(_CELLS):
-        state = build_cell(*state)
-    tf.while_loop(
-        lambda i, *_: ops.Less(x=i, y=trips),
-        lambda i, *state: (ops.AddV2(x=i, y=second), *build_cell(*state)),
-        (first, *state),
-        shape_invariants=(tf.TensorShape([]), tf.TensorShape(None), tf.TensorShape(None)),
-    )
+    return build_cell, (ops.Fill(dims=rows, value=one), tf.zeros([_SMALL // 2]))
 
 
 def _build_two_loops() -> None:
