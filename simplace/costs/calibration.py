@@ -133,8 +133,8 @@ class _NewNodes(NamedTuple):
     names: float
 
 
-class _NewNode(NamedTuple):
-    """Record of what a node costs that is new in a step of `nodes` nodes, in nanoseconds, each long name apart."""
+class _FirstRun(NamedTuple):
+    """Record of what a node's first run in a step of `nodes` nodes costs, in nanoseconds, each long name apart."""
 
     nodes: float
     first: float
@@ -182,8 +182,8 @@ def derive_overheads(
     small, long = (_measure_small_nodes(probes[name], pace) for name in ("small", f"small{LONG_NAMES}"))
     a_byte = max(0.0, long.again - small.again) / (long.label - small.label)
     op = small.again - a_byte * small.label
-    of_one, of_several = (_list_new_nodes(probes, new, pace, op, a_byte) for new in (NEW_ON_ONE, NEW_ON_TWO))
-    new = _interpolate(of_one if abs(threads) == 1 else of_several, nodes)
+    of_one, of_several = (_list_first_runs(probes, new, pace, op, a_byte) for new in (NEW_ON_ONE, NEW_ON_TWO))
+    new = _interpolate(of_one if threads in (1, -1) else of_several, nodes)
 
     def scale(name: str) -> Steps:
         return [_scale_step(step, pace, _interpolate(of_one, len(step.runs)).first) for step in probes[name]]
@@ -279,9 +279,9 @@ def _small_of_step(runs: Sequence[LabelledRun], factor: float) -> _SmallNodes:
     )
 
 
-def _list_new_nodes(
+def _list_first_runs(
     probes: Mapping[str, Sequence[ProbeStep]], kind: str, pace: float, op: float, a_byte: float
-) -> list[_NewNode]:
+) -> list[_FirstRun]:
     """Return what a new node costs in steps of each size of a kind of probes, by size.
 
     `op` and a byte of a label are what comes before each node anyway, at the pace. Steps of one size with long names
@@ -300,7 +300,7 @@ def _list_new_nodes(
     long, short = found.pop(long_name), found[long_name.removesuffix(LONG_NAMES)]
     a_name = max(0.0, long.first - short.first) / (long.names - short.names)
     return sorted(
-        _NewNode(len(probes[name][0].runs), max(0.0, one.first - a_name * one.names), max(0.0, one.code), a_name)
+        _FirstRun(len(probes[name][0].runs), max(0.0, one.first - a_name * one.names), max(0.0, one.code), a_name)
         for name, one in found.items()
     )
 
@@ -321,14 +321,14 @@ def _new_of_step(runs: Sequence[LabelledRun], op: float, a_byte: float) -> _NewN
     return _NewNodes(first, _average_without_outliers(new_type) - first, fmean(names for _, names in new))
 
 
-def _interpolate(table: Sequence[_NewNode], nodes: int) -> _NewNode:
+def _interpolate(table: Sequence[_FirstRun], nodes: int) -> _FirstRun:
     """Return what a new node costs in a step of so many nodes, of steps by size; beyond them, as in the last one.
 
-    >>> _interpolate([_NewNode(100, 50.0, 20.0, 10.0), _NewNode(300, 150.0, 40.0, 30.0)], 150)
-    _NewNode(nodes=150.0, first=75.0, code=25.0, name=15.0)
+    >>> _interpolate([_FirstRun(100, 50.0, 20.0, 10.0), _FirstRun(300, 150.0, 40.0, 30.0)], 150)
+    _FirstRun(nodes=150.0, first=75.0, code=25.0, name=15.0)
     """
     sizes, *times = zip(*table, strict=True)
-    return _NewNode(float(nodes), *(float(np.interp(nodes, sizes, time)) for time in times))
+    return _FirstRun(float(nodes), *(float(np.interp(nodes, sizes, time)) for time in times))
 
 
 def _get_type(name: str) -> str:

@@ -27,7 +27,7 @@ _BESIDE = (  # such nodes of the thread that is given work, and small products w
 _ROUNDS = 12
 _TRIPS, _TRIPS_OF_GAUGE = 24, 8
 _PLACES = 2
-_CELLS, _ROWS = 4, 24  # before the loop, and of the matrices in a cell
+_ROWS = 24  # of the matrices in a cell
 _ROWS_OF_CELLS, _ALL_CELLS, _NAMED_CELLS = 8, (8, 32, 96), 32  # for steps of 180, 700 and 2000 nodes
 _LONG_NAME = "a_layer_within_a_branch/or_another_layer_of_a_model"  # a scope, as long as those of models are
 
@@ -86,13 +86,11 @@ def _build_loop(trips: int) -> None:
 
 
 def _build_small_ops(scope: str = "") -> None:
-    """Build small ops of many kinds, as cells of networks are: some cells in a row, then one in a loop."""
+    """Build small ops of many kinds, as cells of networks are: a cell in a loop."""
     ops = tf.raw_ops
     with tf.name_scope(scope):
         build_cell, state = _make_cells()
         trips, one = tf.constant(_TRIPS), tf.constant(1)
-        for _ in range(_CELLS):
-            state = build_cell(*state)
         tf.while_loop(
             lambda i, *_: ops.Less(x=i, y=trips),
             lambda i, *state: (ops.AddV2(x=i, y=one), *build_cell(*state)),
