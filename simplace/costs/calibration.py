@@ -31,6 +31,7 @@ import numpy as np
 from simplace.costs.cost_model import Overheads
 
 NEW_ON_ONE, NEW_ON_TWO = "new on one thread", "new on two threads"  # begin the names of probes of several sizes
+PAIR = "pair"  # begins the names of expensive ops in these probes
 LONG_NAMES = ", long names"  # ends the name of a probe that differs from another one in these alone
 DEAD, FEW_DEAD, BRANCHES = 50, 2, 12  # nodes on each branch of the probes "dead" and "few dead", and branches
 _SPUN = 8000  # nanoseconds: a thread that spins is faster than that, waking one is slower
@@ -306,16 +307,20 @@ def _list_first_runs(
 
 
 def _new_of_step(runs: Sequence[LabelledRun], op: float, a_byte: float) -> _NewNodes:
-    """Return the means of a step of new nodes; what they add does not depend on the pace, as `op` and a byte do."""
+    """Return the means of a step of new nodes; what they add does not depend on the pace, as `op` and a byte do.
+
+    The times beside expensive ops do not count.
+    """
     types = {_get_type(runs[0].name)}
     new_type: list[float] = []  # the time until a node
     new: list[tuple[float, int]] = []  # that, and the long names in the label before it
     for before, after in pairwise(runs):
         type_, more = _get_type(after.name), after.start - before.end - op - a_byte * before.label
-        if type_ in types:
-            new.append((more, before.names))
-        else:
-            new_type.append(more)
+        if PAIR not in (type_, _get_type(before.name)):
+            if type_ in types:
+                new.append((more, before.names))
+            else:
+                new_type.append(more)
         types.add(type_)
     first = _average_without_outliers([more for more, _ in new])
     return _NewNodes(first, _average_without_outliers(new_type) - first, fmean(names for _, names in new))

@@ -8,13 +8,12 @@ from __future__ import annotations
 import random
 from collections.abc import Callable
 from functools import partial
-from itertools import pairwise
 from typing import Any
 
 import numpy as np
 import tensorflow as tf
 
-from simplace.costs.calibration import BRANCHES, DEAD, FEW_DEAD, LONG_NAMES, NEW_ON_ONE, NEW_ON_TWO
+from simplace.costs.calibration import BRANCHES, DEAD, FEW_DEAD, LONG_NAMES, NEW_ON_ONE, NEW_ON_TWO, PAIR
 from simplace.measure.child import steps
 from simplace.measure.child.runnable import Runnable
 
@@ -29,6 +28,7 @@ _TRIPS, _TRIPS_OF_GAUGE = 24, 8
 _PLACES = 2
 _ROWS = 24  # of the matrices in a cell
 _ROWS_OF_CELLS, _ALL_CELLS, _NAMED_CELLS = 8, (8, 32, 96), 32  # for steps of 180, 700 and 2000 nodes
+_BETWEEN_PAIRS = 48  # ops of cells
 _LONG_NAME = "a_layer_within_a_branch/or_another_layer_of_a_model"  # a scope, as long as those of models are
 
 
@@ -100,14 +100,15 @@ def _build_small_ops(scope: str = "") -> None:
 
 
 def _build_rows(cells: int, scope: str = "") -> None:
-    """Build rows of cells, whose ops run one after another: several threads take turns in running a step alone.
+    """Build rows of cells, whose ops run one after another, with pairs of expensive ops between some of them.
 
-    Ops of all rows take turns at random: those of a program lie in memory in another order than they run in, too. What
-    an op is called is its type, within a scope, so that a step's first op of a type can be told.
+    Ops of all rows take turns at random: those of a program lie in memory in another order than they run in, too. Two
+    threads share a pair, and who ends it goes on alone, so that they take turns in running the cells. What an op of a
+    cell is called is its type, within a scope, so that a step's first op of a type can be told.
     """
     get_operations = tf.compat.v1.get_default_graph().get_operations
     with tf.name_scope(scope):
-        build_cell, first = _make_cells()
+        (build_cell, first), value = _make_cells(), _make_matrix(_SMALL)
         order, rows = get_operations(), []
         for _ in range(_ROWS_OF_CELLS):
             state, before = first, len(get_operations())
@@ -116,8 +117,13 @@ def _build_rows(cells: int, scope: str = "") -> None:
             rows.append(iter(get_operations()[before:]))
     turns = [row for row in rows for _ in range((len(get_operations()) - len(order)) // _ROWS_OF_CELLS)]
     random.Random(0).shuffle(turns)
-    for before, after in pairwise([*order, *map(next, turns)]):
-        after._add_control_input(before)
+    last: list[Any] = []
+    for i, op in enumerate([*order, *map(next, turns)]):
+        if i % _BETWEEN_PAIRS == _BETWEEN_PAIRS - 1:
+            with tf.control_dependencies(last):
+                last = [tf.matmul(value, value, name=f"{PAIR}_{i}_{k}").op for k in range(2)]
+        op._add_control_inputs(last)
+        last = [op]
 
 
 def _make_cells() -> tuple[Callable[[Any, Any], tuple[Any, Any]], tuple[Any, Any]]:

@@ -1,7 +1,7 @@
-"""Traced and untraced steps of a graph, for several thread settings in one process, one after the other in turns.
+"""Traced and untraced steps of a graph, for several thread settings in one process, one setting after the other.
 
-The steps of the settings alternate, so that all of them see the same machine. `TF_OVERRIDE_GLOBAL_THREADPOOL` and
-pools a session make that possible: TensorFlow's own pools belong to the whole process.
+Pools a session make that possible: TensorFlow's own pools belong to the whole process. Steps of two settings do not
+take turns: each would find the caches, and the memory for its trace, as the steps of another graph left them.
 
 What an op costs moves an average that tells the expensive ones from the cheap ones, and so the order of later steps.
 Which ones are expensive is asked before each step. Steps of a second kind are run while these averages hold still; they
@@ -73,29 +73,44 @@ def run_steps(
     `held` it has the names of expensive nodes. A held step has its nodes and these names only. "edge_order" has the
     nodes of another step by start, [] without held ones.
     """
-    found: list[dict[str, list[Any]]] = [{"steps": [], "held": [], "edge_order": []} for _ in settings]
-    with ExitStack() as stack:
-        sessions, targets = _open_sessions(stack, runnable, settings, cpus, warm_up)
-        opened = [_open_sessions(stack, gauge, [(size, 1)], 1, warm_up) for size, gauge in enumerate(gauges, start=1)]
-        for _ in range(steps):
-            for session, (inter_op, _), own in zip(sessions, settings, found, strict=True):
-                # Traces are read after all has run: reading takes long, and the machine may change meanwhile.
-                expensive = _list_expensive_nodes(session, targets, inter_op) if held else []
-                own_gauges = opened[:1] if inter_op in (1, -1) else opened
-                before = [_trace_gauge(*one) for one in own_gauges]
-                for _ in range(_BEFORE if gauges else 0):
-                    _run_traced(session, targets, inter_op)
-                    _run_untraced(session, targets, inter_op)
-                step, metadata = _trace_step(session, targets, inter_op)
-                after = [_trace_gauge(*one) for one in own_gauges]
-                gauged = _read_gauges(list(zip(before, after, strict=True)))
-                own["steps"].append({**step, "events": _list_events(metadata), **gauged, "expensive": expensive})
-        for own in found if gauges else ():
-            _add_paces(own["steps"])
-        for session, (inter_op, _), own in zip(sessions, settings, found, strict=True) if held else ():
-            own["held"] = _trace_held_steps(session, targets, inter_op, held)
-            own["edge_order"] = _trace_edge_order(session, targets)
+    graph, targets, assigned = _make_graph(runnable)
+    found = []
+    for setting in settings:
+        with ExitStack() as stack:
+            session = _open_session(stack, graph, setting, cpus)
+            for assign, place, value in assigned:
+                session.run(assign, {place: value})
+            _warm_up(session, targets, warm_up)
+            opened = []
+            for size, gauge in enumerate(gauges if setting[0] not in (1, -1) else gauges[:1], start=1):
+                of_gauge, its_targets, _ = _make_graph(gauge)
+                opened.append((_open_session(stack, of_gauge, (size, 1), 1), its_targets))
+                _warm_up(*opened[-1], warm_up)
+            found.append(_run_setting(session, targets, setting[0], steps, opened, held))
     return found, [op.name for op in targets]
+
+
+def _run_setting(
+    session: Any, targets: list[Any], inter_op: int, steps: int, gauges: list[tuple[Any, list[Any]]], held: int
+) -> dict[str, list[Any]]:
+    own: dict[str, list[Any]] = {"steps": [], "held": [], "edge_order": []}
+    for _ in range(steps):
+        # Traces are read after all has run: reading takes long, and the machine may change meanwhile.
+        expensive = _list_expensive_nodes(session, targets, inter_op) if held else []
+        before = [_run_traced(*one, 1) for one in gauges]
+        for _ in range(_BEFORE if gauges else 0):
+            _run_traced(session, targets, inter_op)
+            _run_untraced(session, targets, inter_op)
+        step, metadata = _trace_step(session, targets, inter_op)
+        after = [_run_traced(*one, 1) for one in gauges]
+        gauged = _read_gauges(list(zip(before, after, strict=True)))
+        own["steps"].append({**step, "events": _list_events(metadata), **gauged, "expensive": expensive})
+    if gauges:
+        _add_paces(own["steps"])
+    if held:
+        own["held"] = _trace_held_steps(session, targets, inter_op, held)
+        own["edge_order"] = _trace_edge_order(session, targets)
+    return own
 
 
 def _list_expensive_nodes(session: Any, targets: list[Any], inter_op: int) -> list[str]:
@@ -127,26 +142,25 @@ def _trace_edge_order(session: Any, targets: list[Any]) -> list[str]:
     return [event[0] for event in _list_events(_run_traced(session, targets, -1))]
 
 
-def _open_sessions(
-    stack: ExitStack, runnable: Runnable, settings: list[tuple[int, int]], cpus: int, warm_up: int
-) -> tuple[list[Any], list[Any]]:
-    """Open a session per setting, and run warm-up steps; return the sessions with the ops to run."""
+def _make_graph(runnable: Runnable) -> tuple[Any, list[Any], list[tuple[Any, Any, Any]]]:
+    """Return the graph with the ops to run, and those that give its variables their values."""
     graph = tf.Graph()
     with graph.as_default():
         tf.graph_util.import_graph_def(runnable.definition, name="")
         assigned = list(_make_assignments(runnable.variables))
-    targets = [op for op in graph.get_operations() if _is_last(op, assigned)]
-    sessions = []
-    for one in settings:
-        before = _own_threads()
-        sessions.append(stack.enter_context(v1.Session(graph=graph, config=_make_config(one, cpus))))
-        _keep_apart(_own_threads() - before)
-    for session in sessions:
-        for assign, place, value in assigned:
-            session.run(assign, {place: value})
-        for _ in range(warm_up):
-            session.run(targets)
-    return sessions, targets
+    return graph, [op for op in graph.get_operations() if _is_last(op, assigned)], assigned
+
+
+def _open_session(stack: ExitStack, graph: Any, setting: tuple[int, int], cpus: int) -> Any:
+    before = _own_threads()
+    session = stack.enter_context(v1.Session(graph=graph, config=_make_config(setting, cpus)))
+    _keep_apart(_own_threads() - before)
+    return session
+
+
+def _warm_up(session: Any, targets: list[Any], steps: int) -> None:
+    for _ in range(steps):
+        session.run(targets)
 
 
 def _own_threads() -> set[int]:
@@ -173,11 +187,6 @@ def _keep_apart(threads: set[int]) -> None:
     if len(pool) <= len(cores):
         for thread, core in zip(pool, cores, strict=False):
             os.sched_setaffinity(thread, {core})
-
-
-def _trace_gauge(sessions: list[Any], targets: list[Any]) -> Any:
-    (session,) = sessions
-    return _run_traced(session, targets, 1)
 
 
 def _read_gauges(traces: list[tuple[Any, Any]]) -> dict[str, Any]:
