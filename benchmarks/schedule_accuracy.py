@@ -1,4 +1,4 @@
-"""Compare simulated with real steps of eighty programs, on this computer's CPU.
+"""Compare simulated with real steps of ninety programs, on this computer's CPU.
 
 Run: python benchmarks/schedule_accuracy.py [--steps N] [--processes N] [PROGRAM ...]. Each step that TensorFlow traces
 is simulated with the node times of that step; the executor's fixed times are measured beside, on graphs of their own.
@@ -47,6 +47,10 @@ _FILES = {
     "accuracy_models_sized.py": (
         *("carving", "judging", "boosting", "drifting", "unfolding", "distilling", "pursuing", "parsing", "adapting"),
         "reviewing",
+    ),
+    "accuracy_models_apart.py": (
+        *("voting", "denoising", "steering", "recommending", "bidding", "mixing", "hopping", "indexing", "flowing"),
+        "hedging",
     ),
 }
 PROGRAMS = {name: Path(__file__).with_name(file) for file, names in _FILES.items() for name in names}
