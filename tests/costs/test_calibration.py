@@ -206,6 +206,27 @@ def test_a_new_node_costs_more_in_a_large_step_and_on_several_threads() -> None:
     assert price(200, 2) == price(200, 4) == [600, 60, 70, 300]
 
 
+def test_what_a_new_node_costs_beside_expensive_ops_does_not_count() -> None:
+    def with_pairs(runs: list[Run]) -> list[Run]:
+        """Put two products at once before every fourth node, which starts late after them."""
+        found, late = [], 0
+        for i, run in enumerate(runs):
+            if i % 4 == 3:
+                start = runs[i - 1].end + late
+                found += [Run(f"pair_{i}_{k}", start + 2000 + 100 * k, start + 9000) for k in range(2)]
+                late += 10_000
+            found.append(Run(run.name, run.start + late, run.end + late))
+        return found
+
+    of_pairs = {
+        name: [Step(with_pairs(step.runs), step.pace) for step in steps]
+        for name, steps in new(300, 600, pace=300.0).items()
+        if "long names" not in name
+    }
+    assert all("pair_3_1" in [run.name for run in step.runs] for steps in of_pairs.values() for step in steps)
+    assert derive_overheads({**QUIET, **of_pairs}, 300.0).first_s == pytest.approx(600e-9)
+
+
 def test_of_each_probe_the_steps_near_the_pace_count() -> None:
     slow, quick = looped(900, 0), looped(300, 0)
     probes = dict(QUIET)

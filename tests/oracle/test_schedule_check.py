@@ -15,7 +15,7 @@ import pytest
 import simplace
 from simplace import api
 from simplace.analysis.schedule import schedule_placement
-from simplace.costs.calibration import NEW_ON_TWO
+from simplace.costs.calibration import NEW_ON_TWO, PAIR
 from simplace.costs.cost_model import Overheads
 from simplace.costs.cpu_sheet import list_core_peaks
 from simplace.costs.recorded_costs import cost_file
@@ -203,9 +203,11 @@ def test_probes_tell_the_fixed_times_of_the_executor(tmp_path: Path) -> None:
     measured = measure(written(tmp_path, graphs.tiny_chains()), warm_up=20, steps=3, probes=True)
     (found,) = check_schedule(measured)
     assert fixed_times(measured).op_s > 0
-    alone = [step.runs for name, steps in measured.probes.items() if name.startswith(NEW_ON_TWO) for step in steps]
-    assert alone
-    assert all(before.end <= after.start for runs in alone for before, after in pairwise(runs))  # no two at once
+    of_two = [step.runs for name, steps in measured.probes.items() if name.startswith(NEW_ON_TWO) for step in steps]
+    assert of_two
+    cells = [[run for run in runs if f"{PAIR}_" not in run.name] for runs in of_two]
+    assert all(2 < len(of_cells) < len(runs) for of_cells, runs in zip(cells, of_two, strict=True))
+    assert all(before.end <= after.start for runs in cells for before, after in pairwise(runs))  # no two at once
     assert min(found.low, found.ratio, found.high) > 0
 
 
