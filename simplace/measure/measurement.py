@@ -254,7 +254,7 @@ class Measured:
 class MeasureOptions:
     """Record of what steps to run, and how.
 
-    `settings` are pairs (inter-op, intra-op), whose steps alternate; `steps` of each are traced after `warm_up` others.
+    `settings` are pairs (inter-op, intra-op), one after the other; `steps` of each are traced after `warm_up` others.
     `arguments` are a script's, `cpus` how many CPU devices TensorFlow has, `batch` stands for an unknown first
     dimension, `timeout` is in seconds. `onednn` lets TensorFlow use oneDNN's kernels, as it does by default on x86: its
     layout pass then makes those nodes anew in another order (reverse post-order), which changes the order of execution
