@@ -122,7 +122,8 @@ def _build_rows(cells: int, scope: str = "") -> None:
         if i % _BETWEEN_PAIRS == _BETWEEN_PAIRS - 1:
             with tf.control_dependencies(last):
                 last = [tf.matmul(value, value, name=f"{PAIR}_{i}_{k}").op for k in range(2)]
-        op._add_control_inputs(last)
+        for before in last:
+            op._add_control_input(before)
         last = [op]
 
 
