@@ -47,14 +47,12 @@ def run_probes(warm_up: int, count: int) -> dict[str, Any]:
     one |= {f"after {side}": partial(_build_chain, side) for side in _SIDES_AFTER}
     two: dict[str, Callable[[], None]] = {f"beside, {size}": partial(_build_pairs, *size) for size in _BESIDE}
     two["shared"] = _build_two_loops
-    for kind, new in ((one, NEW_ON_ONE), (two, NEW_ON_TWO)):
+    found: dict[str, list[Any]] = {}
+    for kind, inter_op, new in ((one, 1, NEW_ON_ONE), (two, 2, NEW_ON_TWO)):
         kind |= {f"{new}, {cells} cells": partial(_build_rows, cells) for cells in _ALL_CELLS}
         kind[f"{new}, {_NAMED_CELLS} cells{LONG_NAMES}"] = partial(_build_rows, _NAMED_CELLS, _LONG_NAME)
-    kinds = ((one, 1), (two, 2))
-    found: dict[str, list[Any]] = {}
-    for kind, inter_op in kinds:
         for name, build in kind.items():
-            places = range(_PLACES if name.startswith(("small", "new")) else 1)
+            places = range(_PLACES if name.startswith(("small", new)) else 1)
             found[name] = [step for _ in places for step in _trace_steps(build, inter_op, warm_up, count)]
     return found
 

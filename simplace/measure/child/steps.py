@@ -56,6 +56,14 @@ class _NodeTime(NamedTuple):
     end: int
 
 
+class _Graph(NamedTuple):
+    """Record of a graph with the ops to run; `assigned` are those that give its variables their values."""
+
+    graph: Any
+    targets: list[Any]
+    assigned: list[tuple[Any, Any, Any]]
+
+
 def run_steps(
     runnable: Runnable,
     settings: list[tuple[int, int]],
@@ -73,21 +81,18 @@ def run_steps(
     `held` it has the names of expensive nodes. A held step has its nodes and these names only. "edge_order" has the
     nodes of another step by start, [] without held ones.
     """
-    graph, targets, assigned = _make_graph(runnable)
+    made, of_gauges = _make_graph(runnable), [_make_graph(gauge) for gauge in gauges]
     found = []
     for setting in settings:
         with ExitStack() as stack:
-            session = _open_session(stack, graph, setting, cpus)
-            for assign, place, value in assigned:
-                session.run(assign, {place: value})
-            _warm_up(session, targets, warm_up)
-            opened = []
-            for size, gauge in enumerate(gauges if setting[0] not in (1, -1) else gauges[:1], start=1):
-                of_gauge, its_targets, _ = _make_graph(gauge)
-                opened.append((_open_session(stack, of_gauge, (size, 1), 1), its_targets))
-                _warm_up(*opened[-1], warm_up)
-            found.append(_run_setting(session, targets, setting[0], steps, opened, held))
-    return found, [op.name for op in targets]
+            session = _open_session(stack, made, setting, cpus, warm_up)
+            own_gauges = of_gauges[:1] if setting[0] in (1, -1) else of_gauges
+            opened = [
+                (_open_session(stack, gauge, (size, 1), 1, warm_up), gauge.targets)
+                for size, gauge in enumerate(own_gauges, start=1)
+            ]
+            found.append(_run_setting(session, made.targets, setting[0], steps, opened, held))
+    return found, [op.name for op in made.targets]
 
 
 def _run_setting(
@@ -142,25 +147,24 @@ def _trace_edge_order(session: Any, targets: list[Any]) -> list[str]:
     return [event[0] for event in _list_events(_run_traced(session, targets, -1))]
 
 
-def _make_graph(runnable: Runnable) -> tuple[Any, list[Any], list[tuple[Any, Any, Any]]]:
-    """Return the graph with the ops to run, and those that give its variables their values."""
+def _make_graph(runnable: Runnable) -> _Graph:
     graph = tf.Graph()
     with graph.as_default():
         tf.graph_util.import_graph_def(runnable.definition, name="")
         assigned = list(_make_assignments(runnable.variables))
-    return graph, [op for op in graph.get_operations() if _is_last(op, assigned)], assigned
+    return _Graph(graph, [op for op in graph.get_operations() if _is_last(op, assigned)], assigned)
 
 
-def _open_session(stack: ExitStack, graph: Any, setting: tuple[int, int], cpus: int) -> Any:
+def _open_session(stack: ExitStack, made: _Graph, setting: tuple[int, int], cpus: int, warm_up: int) -> Any:
+    """Open a session, and run warm-up steps."""
     before = _own_threads()
-    session = stack.enter_context(v1.Session(graph=graph, config=_make_config(setting, cpus)))
+    session = stack.enter_context(v1.Session(graph=made.graph, config=_make_config(setting, cpus)))
     _keep_apart(_own_threads() - before)
+    for assign, place, value in made.assigned:
+        session.run(assign, {place: value})
+    for _ in range(warm_up):
+        session.run(made.targets)
     return session
-
-
-def _warm_up(session: Any, targets: list[Any], steps: int) -> None:
-    for _ in range(steps):
-        session.run(targets)
 
 
 def _own_threads() -> set[int]:
