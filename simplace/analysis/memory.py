@@ -7,14 +7,14 @@ from dataclasses import dataclass
 from types import MappingProxyType
 
 from simplace.analysis.memory_replay import AT_ONCE, MemoryBefore, Replay, Resident, Tensor
-from simplace.executor.trace import PERMANENT, MemoryChange, Trace
+from simplace.executor.trace import MemoryChange, Trace
 
 Resize = Callable[[Tensor, int], int]  # the bytes of a tensor that had so many
 
 
 @dataclass(frozen=True, slots=True)
 class Held:
-    """Name a tensor in memory: output `slot` of a node of the partitioned graph, `PERMANENT` for what is no output."""
+    """Name a tensor in memory: output `slot` of a node of the partitioned graph, or as a `MemoryChange` has it."""
 
     node: int
     slot: int
@@ -75,9 +75,7 @@ def list_allocations(trace: Trace, device: str, resize: Resize) -> tuple[Residen
 
     A node may stand for several variables, such as an update of an optimizer's that no other node reads.
     """
-    permanent = [
-        ((node, PERMANENT), resize((node, PERMANENT), size)) for where, size, node in trace.resident if where == device
-    ]
+    permanent = [(one[2:], resize(one[2:], one.size)) for one in trace.resident if one.device == device]
     changes = [change for change in trace.memory if change.device == device]
     if resize is not keep_size:
         changes = [change._replace(change=_resize_change(change, resize)) for change in changes]

@@ -8,9 +8,11 @@ from enum import Enum
 from typing import TypeVar
 
 from simplace.analysis.memory import Held, MemoryUse
+from simplace.analysis.part_names import name_part
 from simplace.analysis.schedule import Schedule
-from simplace.executor.trace import PERMANENT, SCRATCH
+from simplace.executor.trace import ARGUMENTS, PERMANENT, SCRATCH
 from simplace.graph.op_kinds import ARGS, CONSTANTS
+from simplace.lowering.reachable_functions import find_callee
 from simplace.program.known_names import Path, get_known_name, tidy_path
 from simplace.program.placed_graph import PlacedGraph
 from simplace.program.program import Program
@@ -45,19 +47,19 @@ class Part:
     largest: Held | None
 
 
-def list_by_kind(schedule: Schedule, use: MemoryUse, is_state: Callable[[int], bool]) -> list[tuple[MemoryKind, Part]]:
+def list_by_kind(schedule: Schedule, use: MemoryUse, is_state: Callable[[Held], bool]) -> list[tuple[MemoryKind, Part]]:
     """Sum up the tensors at the peak by kind, in the order of the kinds.
 
-    `is_state` tells of a node that uses a variable whether that is an optimizer's or a metric's.
+    `is_state` tells of a variable whether it is an optimizer's or a metric's.
     """
     found = dict(_group(use.holders, lambda held: divide_kind(schedule, held, is_state)))
     return [(kind, found[kind]) for kind in MemoryKind if kind in found]
 
 
-def divide_kind(schedule: Schedule, held: Held, is_state: Callable[[int], bool]) -> MemoryKind:
+def divide_kind(schedule: Schedule, held: Held, is_state: Callable[[Held], bool]) -> MemoryKind:
     """Return the kind of a tensor in memory, of variables whether they are the model's."""
     kind = find_kind(schedule, held)
-    return MemoryKind.STATE if kind is MemoryKind.VARIABLE and is_state(held.node) else kind
+    return MemoryKind.STATE if kind is MemoryKind.VARIABLE and is_state(held) else kind
 
 
 def list_by_line(schedule: Schedule, use: MemoryUse) -> list[tuple[str, Part]]:
@@ -172,19 +174,36 @@ def find_kind(schedule: Schedule, held: Held) -> MemoryKind:
     node = schedule.estimated.graph.nodes[held.node]
     if held.slot == SCRATCH:
         return MemoryKind.SCRATCH
-    if held.slot != PERMANENT:
+    if held.slot >= 0:
         return MemoryKind.COPY if node.role == "recv" else MemoryKind.OUTPUT
-    if node.op in ARGS:
+    if held.slot <= ARGUMENTS:
+        is_variable = ARGUMENTS - held.slot in schedule.placement.program.resources
+        return MemoryKind.VARIABLE if is_variable else MemoryKind.ARGUMENT
+    if node.op in ARGS and schedule.estimated.outputs[held.node][0].dtype != "resource":
         return MemoryKind.ARGUMENT
     return MemoryKind.CONSTANT if node.op in CONSTANTS else MemoryKind.VARIABLE
 
 
-def name_variable(schedule: Schedule, node: int) -> str:
-    """Return the name that the program gave the variable that a node reads or writes, "" where it is not known."""
+def name_kept(schedule: Schedule, held: Held) -> str:
+    """Return the name that the program gave a variable, or an argument that has no node, "" where it is not known."""
     placed = schedule.placed
-    origin = schedule.estimated.graph.nodes[node].origin
+    origin = schedule.estimated.graph.nodes[held.node].origin
+    if held.slot <= ARGUMENTS:
+        program = placed.program
+        called = find_callee(placed.graph.ops[origin], placed.graph.attrs[origin], program.graph.library)
+        name = program.graph.library[called.name].inputs[ARGUMENTS - held.slot].name if called is not None else ""
+        notes = program.notes.get(called.name, {}).get(name) if called is not None else None
+        return (notes.variable if notes is not None else "") or name
+    if held.slot != PERMANENT:
+        return ""
     nodes = (origin, *placed.graph.walk_first_inputs(origin)) if origin >= 0 else ()
     return next((known for at in nodes if (known := placed.notes(at).variable)), "")
+
+
+def name_held(schedule: Schedule, held: Held) -> str:
+    """Return the name of a tensor in memory: of a variable the program's own, if it is known."""
+    slot = f":{held.slot}" if held.slot > 0 else ""
+    return (name_kept(schedule, held) or name_part(schedule.estimated.graph, held.node)) + slot
 
 
 def sum_other_variables(program: Program, others: Iterable[Program], device: str) -> Part:

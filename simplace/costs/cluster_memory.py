@@ -45,10 +45,10 @@ def find_held(cluster: FusedOps) -> tuple[HeldTensor, ...]:
     return min((_find_peak(order, returned, inside) for order in orders), key=_sum_sizes)
 
 
-def list_arguments(cluster: ClusterOps) -> tuple[Tensor, ...]:
-    """Return what a function that is compiled whole is given and returns: its arguments, variables and results.
+def list_arguments(cluster: ClusterOps) -> dict[int, Tensor]:
+    """Return the arguments of a function that is compiled whole, by their places.
 
-    The size of a variable is that of what is read from it, or written. A result that is a variable's counts once.
+    The size of a variable is that of what is read from it, or written.
     """
     given: dict[int, Tensor] = {}
     for op in cluster.ops:
@@ -58,8 +58,14 @@ def list_arguments(cluster: ClusterOps) -> tuple[Tensor, ...]:
                 tensor = op.call.inputs[place]
                 used = tensor if tensor.size else max(tensors, key=_size)  # of a variable only the handle is an input
                 given[slot] = max(given.get(slot, used), used, key=_size)
-    made = [cluster.ops[one].call.outputs[slot] for one, slot in cluster.results if one != OUTSIDE]
-    return tuple(tensor for tensor in (*given.values(), *made) if tensor.size)
+    return {place: tensor for place, tensor in sorted(given.items()) if tensor.size}
+
+
+def list_results(cluster: ClusterOps) -> Iterator[HeldTensor]:
+    """Yield what a function that is compiled whole returns, but for its arguments."""
+    for one, slot in cluster.results:
+        if one != OUTSIDE and cluster.ops[one].call.outputs[slot].size:
+            yield HeldTensor(*cluster.ops[one].call.outputs[slot], cluster.ops[one].call.name)
 
 
 def _find_peak(

@@ -8,7 +8,7 @@ from functools import cached_property
 from math import prod
 
 from simplace.costs.cluster_cost import estimate_cluster, list_kernel_calls
-from simplace.costs.cluster_memory import HeldTensor, find_held, list_arguments
+from simplace.costs.cluster_memory import HeldTensor, find_held, list_arguments, list_results
 from simplace.costs.cluster_ops import list_cluster_ops
 from simplace.costs.cost_model import CollectiveCall, CostModel, KernelCost, OpCall, Tensor
 from simplace.costs.op_work import make_tensor
@@ -61,7 +61,7 @@ class EstimatedGraph:
 
     `kernels` are by node, `outputs` the output tensors of each node, `copy_seconds` and `copied` by copy, None in the
     latter for order alone. `held` are by node what a call that stays in the graph holds at its peak besides its inputs
-    and outputs, `given` those of a program that is compiled whole, whose graph has no edges for them, `loops` those
+    and outputs, `given` the arguments, by their places, of one that is the whole graph, `loops` those
     inside of such calls, `workspaces` what cuDNN takes for a node, where it is known. `collective_calls` are by the
     numbers of collectives, of those that ops make up.
     """
@@ -74,7 +74,7 @@ class EstimatedGraph:
     copied: tuple[Tensor | None, ...]
     assumptions: tuple[Assumption, ...]
     held: Mapping[int, tuple[HeldTensor, ...]]
-    given: Mapping[int, tuple[Tensor, ...]]
+    given: Mapping[int, Mapping[int, Tensor]]
     loops: tuple[Loop, ...]
     workspaces: Mapping[int, tuple[Tensor, ...]]
     collective_calls: Mapping[int, CollectiveCall]
@@ -160,7 +160,7 @@ class _Estimator:
         self.assumed: dict[str, list[str]] = {}
         self.held: dict[int, tuple[HeldTensor, ...]] = {}
         self.workspaces: dict[int, tuple[Tensor, ...]] = {}
-        self.given: dict[int, tuple[Tensor, ...]] = {}
+        self.given: dict[int, dict[int, Tensor]] = {}
         self.collective_calls: dict[int, CollectiveCall] = {}
 
     def estimated(self) -> EstimatedGraph:
@@ -304,6 +304,7 @@ class _Estimator:
         self.held[i] = find_held(fused)
         if _is_compiled(call) and not (call.inputs or call.outputs):
             self.given[i] = list_arguments(found.runs)
+            self.held[i] += tuple(list_results(found.runs))
         return fused.kernels
 
     def _member(self, number: int, device: str) -> KernelCost:

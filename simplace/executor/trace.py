@@ -82,6 +82,16 @@ class SharedCopy(NamedTuple):
 
 PERMANENT = -1
 SCRATCH = -2
+ARGUMENTS = -3  # of argument i of a call that is the whole graph: i less
+
+
+class KeptTensor(NamedTuple):
+    """Record of what is in the memory of a device as the step begins; `node` and `slot` as of a `MemoryChange`."""
+
+    device: str
+    size: int
+    node: int
+    slot: int = PERMANENT
 
 
 class MemoryChange(NamedTuple):
@@ -89,7 +99,7 @@ class MemoryChange(NamedTuple):
 
     `node` and `slot` name the output that was allocated; `change` is in bytes. The slot of constants, arguments and
     variables, of which the memory has some before the step begins, is `PERMANENT`, that of what a kernel takes while it
-    runs `SCRATCH`.
+    runs `SCRATCH`. A call that is the whole graph has no nodes for its arguments: see `ARGUMENTS`.
     """
 
     time: int
@@ -111,7 +121,7 @@ class Trace:
     spans: tuple[Span, ...]
     memory: tuple[MemoryChange, ...]
     steps: tuple[int, ...]
-    resident: tuple[tuple[str, int, int], ...] = ()
+    resident: tuple[KeptTensor, ...] = ()
     links: tuple[PassedLink, ...] = ()
     shared: Mapping[int, SharedCopy] = field(default_factory=dict)
 

@@ -11,8 +11,10 @@ from simplace.executor import kernel_memory, kernel_scratch
 from simplace.executor.bfc_allocator import round_up
 from simplace.executor.list_memory import ListBuffer, ListCall, ListMemory, compute_list, is_about_lists
 from simplace.executor.trace import (
+    ARGUMENTS,
     PERMANENT,
     SCRATCH,
+    KeptTensor,
     MemoryChange,
     PassedLink,
     SharedCopy,
@@ -54,7 +56,7 @@ class TraceRecorder:
         self._variables: dict[int, VariableMemory] = {}
         self._writers: set[int] = set()  # the nodes that assign or update variables
         self._row_accesses: set[int] = set()  # those that read or write rows of variables
-        self._resident: list[tuple[str, int, int]] = []
+        self._resident: list[KeptTensor] = []
         self._results: list[object] = []  # of the current step, which are alive until it ends
         self._find_resident()
 
@@ -114,7 +116,7 @@ class TraceRecorder:
     def _take_scratch(self, node: int, inputs: Mapping[int, object], time: int, span: int) -> list[Buffer | None]:
         """Allocate what a kernel takes besides, as far as it is known; an output that nobody takes ends so."""
         part, estimated = self._graph.nodes[node], self._estimated
-        parts = (each.get(node, ()) for each in (estimated.held, estimated.given, estimated.workspaces))
+        parts = (each.get(node, ()) for each in (estimated.held, estimated.workspaces))
         if known := [size for size in (sum(tensor.size for tensor in each) for each in parts) if size]:
             return [self.allocate(part.device, size, node, SCRATCH, time, span) for size in known]
         if part.op not in kernel_scratch.TAKING:
@@ -241,12 +243,12 @@ class TraceRecorder:
         return self._variables.setdefault(self._find_handle(node, slot), VariableMemory(None))
 
     def _find_resident(self) -> None:
-        """Find constants, arguments and variables: (device, bytes, node), each variable once, however often used."""
+        """Find constants, arguments and variables, each variable once, however often used."""
         for i, node in enumerate(self._graph.nodes):
             if node.op in kernel_memory.RESIDENT:
                 size = sum(tensor.size for tensor in self._estimated.outputs[i])
                 if size and node.origin >= 0:
-                    self._resident.append((node.device, self._round(node.device, size), i))
+                    self._resident.append(KeptTensor(node.device, self._round(node.device, size), i))
             elif node.op == kernel_memory.READ:
                 self._add_variable(i, 0, self._estimated.outputs[i][0].size)
         for i, node in enumerate(self._graph.nodes):
@@ -260,6 +262,10 @@ class TraceRecorder:
                     self._add_variable(i, slot, self._value_bytes(self._find_handle(i, slot)))
                     self._variable(i, slot).is_copied |= by_rows and self._is_warm
                     self._row_accesses |= {i} if by_rows else set()
+        for i, arguments in self._estimated.given.items():
+            device = self._graph.nodes[i].device
+            for place, tensor in arguments.items():
+                self._resident.append(KeptTensor(device, self._round(device, tensor.size), i, ARGUMENTS - place))
 
     def _is_compiled(self, node: int) -> bool:
         """Return whether a node is a call that XLA compiles: what it does with variables is not followed."""
@@ -272,7 +278,7 @@ class TraceRecorder:
             device = self._graph.nodes[node].device
             buffer = Buffer(device, self._round(device, size), node, PERMANENT)
             self._variables[handle] = VariableMemory(buffer)
-            self._resident.append((device, buffer.size, node))
+            self._resident.append(KeptTensor(device, buffer.size, handle if self._is_compiled(node) else node))
 
     def _value_bytes(self, handle: int) -> int:
         """Return the bytes of the value that a handle stands for, 0 where nothing tells them."""

@@ -16,21 +16,23 @@ from simplace.analysis.memory_kinds import (
     list_by_line,
     list_by_scope,
     list_inside,
+    name_kept,
 )
 from simplace.analysis.memory_remedies import Remedy
 from simplace.analysis.schedule import Schedule
 from simplace.analysis.step_memory import StepMemory
+from simplace.executor.trace import ARGUMENTS
 
 SCHEMA = "simplace/memory/1"
 _HOLDERS = 50  # of the tensors at the peak, the largest
 
 
 def report_memory(
-    memory: StepMemory, is_state: Callable[[int], bool], remedies: Sequence[Remedy] = ()
+    memory: StepMemory, is_state: Callable[[Held], bool], remedies: Sequence[Remedy] = ()
 ) -> dict[str, Any]:
     """Return everything, and what would help, as dictionaries, lists, strings and numbers.
 
-    `is_state` tells of a node that uses a variable whether that is an optimizer's or a metric's.
+    `is_state` tells of a variable whether it is an optimizer's or a metric's.
     """
     program = memory.schedule.placement.program
     return {
@@ -49,7 +51,7 @@ def report_memory(
     }
 
 
-def _report_device(memory: StepMemory, use: MemoryUse, is_state: Callable[[int], bool]) -> dict[str, Any]:
+def _report_device(memory: StepMemory, use: MemoryUse, is_state: Callable[[Held], bool]) -> dict[str, Any]:
     schedule, others = memory.schedule, memory.others[use.device]
     kinds = list_by_kind(schedule, use, is_state)
     if others.count:
@@ -73,7 +75,7 @@ def _report_device(memory: StepMemory, use: MemoryUse, is_state: Callable[[int],
         "lost": max(0, memory.needed(use) - memory.tensors(use)),
         "holders": [
             {
-                **_report_held(schedule, held),
+                **report_held(schedule, held),
                 "kind": divide_kind(schedule, held, is_state).name.lower(),
                 "line": graph.source_line(held.node) or None,
             }
@@ -104,10 +106,13 @@ def _report_remedy(remedy: Remedy) -> dict[str, Any]:
 
 
 def _report_part(schedule: Schedule, part: Part) -> dict[str, Any]:
-    largest = None if part.largest is None else _report_held(schedule, part.largest)
+    largest = None if part.largest is None else report_held(schedule, part.largest)
     return {"bytes": part.size, "tensors": part.count, "largest": largest}
 
 
-def _report_held(schedule: Schedule, held: Held) -> dict[str, Any]:
+def report_held(schedule: Schedule, held: Held) -> dict[str, Any]:
+    """Return a tensor in memory by the name of its node, of an argument that has none by its own."""
     name = schedule.estimated.graph.nodes[held.node].name
+    if held.slot <= ARGUMENTS:
+        name = name_kept(schedule, held)
     return {"tensor": name if held.slot < 0 else f"{name}:{held.slot}", "bytes": held.size}

@@ -9,7 +9,7 @@ from typing import Any
 from simplace.analysis.device_comparison import DeviceComparison
 from simplace.analysis.device_time import CAUSES, DeviceTime
 from simplace.analysis.link_use import LinkUse
-from simplace.analysis.memory import Held, MemoryUse
+from simplace.analysis.memory import MemoryUse
 from simplace.analysis.path_groups import CauseTime, PathShare, group_by_layer, group_by_op, rank_copy_causes
 from simplace.analysis.schedule import Schedule
 from simplace.analysis.step_findings import find_in_step
@@ -20,6 +20,7 @@ from simplace.executor.trace import Span
 from simplace.explain.sentences import state_reason
 from simplace.exports.communication_report import report_traffic
 from simplace.exports.finding_report import report_findings
+from simplace.exports.memory_report import report_held
 
 SCHEMA = "simplace/schedule/1"
 
@@ -194,18 +195,13 @@ def _report_memory(schedule: Schedule, use: MemoryUse) -> dict[str, Any]:
         "peak": use.peak,
         "peak_at": use.peak_at,
         "limit": use.limit or None,
-        "holders": [_report_held(schedule, held) for held in use.holders[:_HOLDERS]],
+        "holders": [report_held(schedule, held) for held in use.holders[:_HOLDERS]],
         "series": [list(point) for point in use.series],
         "runs_out": None
         if use.runs_out < 0
         else {
             "node": nodes[use.runs_out].name,
             "time": use.runs_out_at,
-            "alive": [_report_held(schedule, held) for held in use.alive_then[:_HOLDERS]],
+            "alive": [report_held(schedule, held) for held in use.alive_then[:_HOLDERS]],
         },
     }
-
-
-def _report_held(schedule: Schedule, held: Held) -> dict[str, Any]:
-    name = schedule.estimated.graph.nodes[held.node].name
-    return {"tensor": name if held.slot < 0 else f"{name}:{held.slot}", "bytes": held.size}

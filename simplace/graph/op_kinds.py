@@ -31,6 +31,7 @@ IDENTITIES = _with_ref("Identity")
 METADATA = frozenset({"Size", "Shape", "Rank"})
 PARTITIONED_CALLS = frozenset({"PartitionedCall", "StatefulPartitionedCall"})
 MUST_COMPILE = "_XlaMustCompile"  # the attribute of functions, and of calls, that XLA compiles whole
+NO_INLINE = "_noinline"  # that of functions whose calls stay in the graph
 IMPLEMENTS = "api_implements"  # that of functions which may stand in for each other
 PREFERRED_DEVICE = "api_preferred_device"  # and the type of device for which one does
 INTS_ON_DEVICE = "experimental_ints_on_device"  # that of functions whose int32 are in the memory of their device

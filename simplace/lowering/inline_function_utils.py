@@ -13,7 +13,7 @@ from simplace.devices.device_name import DeviceName
 from simplace.errors import TargetError
 from simplace.graph.builder import CONTROL, Edge, GraphBuilder, Node, Origin, control_inputs
 from simplace.graph.dtypes import DataType, base_type, name_in_messages
-from simplace.graph.op_kinds import is_enter, is_partitioned_call
+from simplace.graph.op_kinds import IMPLEMENTS, NO_INLINE, is_enter, is_partitioned_call
 from simplace.lowering.function_body import Body
 from simplace.program.status import invalid_argument
 
@@ -28,7 +28,7 @@ def may_inline(call: Node, body: Body, function_attrs: Mapping[str, Any]) -> boo
     takes = tuple(base_type(node.out_types[0]) for node in body.args)
     gives = tuple(base_type(node.in_types[0]) for node in body.results)
     fits = call.in_types == takes and call.out_types == gives
-    return fits and "api_implements" not in function_attrs and function_attrs.get("_noinline") is not True
+    return fits and IMPLEMENTS not in function_attrs and function_attrs.get(NO_INLINE) is not True
 
 
 def inline_function_body(graph: GraphBuilder, call: Node, body: Body, *, fetchable: bool) -> list[Node]:

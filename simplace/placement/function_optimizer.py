@@ -11,14 +11,13 @@ from collections.abc import Iterator, Set
 
 from simplace.graph.algorithm import reverse_reachable
 from simplace.graph.node_def import FunctionDef
-from simplace.graph.op_kinds import IMPLEMENTS, MERGES, SWITCHES, is_retval
+from simplace.graph.op_kinds import IMPLEMENTS, MERGES, NO_INLINE, SWITCHES, is_retval
 from simplace.kernels.registry import KernelTable
 from simplace.placement.implementation_selector import LEAST_NODES
 from simplace.placement.placement import Placement
 from simplace.program.needed_nodes import find_needed
 
 _SINK = 1
-_NO_INLINE = "_noinline"
 # Stateful ops that need not run where nothing takes their results (`IsExemptFromSideEffectsExecutionValidation`).
 _WITHOUT_EFFECT = frozenset("""
     CollectiveGather CollectiveReduce CollectiveBcastSend CollectiveBcastRecv CollectiveBcastSendV2
@@ -41,7 +40,7 @@ def inlines_call(placement: Placement, node: int, function: FunctionDef) -> bool
     is_inlined = program.caller is not None and program.caller.is_inlined
     if not program.inlines_later or (len(graph.op_ids) < LEAST_NODES and not is_inlined):
         return False
-    if IMPLEMENTS in function.attrs or function.attrs.get(_NO_INLINE) is True:
+    if IMPLEMENTS in function.attrs or function.attrs.get(NO_INLINE) is True:
         return False
     if not (_is_run(placement, node) if program.kind == "session" else _is_taken(placement, node)):
         return False

@@ -13,7 +13,7 @@ import pytest
 
 from simplace import place
 from simplace.analysis.schedule import schedule_placement
-from simplace.costs.cluster_memory import find_held, list_arguments
+from simplace.costs.cluster_memory import HeldTensor, find_held, list_arguments, list_results
 from simplace.costs.cost_model import OpCall
 from simplace.costs.op_work import make_tensor
 from simplace.costs.xla_fusion import OUTSIDE, ClusterOps, FusibleOp, fuse_ops
@@ -46,7 +46,9 @@ def test_a_function_that_is_compiled_whole_has_arguments_variables_and_results()
     read = FusibleOp(OpCall("r", "ReadVariableOp", "GPU", {}, (handle,), (table,)), ((OUTSIDE, 0),))
     product = FusibleOp(OpCall("p", "MatMul", "GPU", {}, (table, X), (X,)), ((0, 0), (OUTSIDE, 1)))
     change = FusibleOp(OpCall("a", "AssignAddVariableOp", "GPU", {}, (handle, table), ()), ((OUTSIDE, 0), (0, 0)))
-    assert list_arguments(ClusterOps((read, product, change), ((1, 0),))) == (table, X, X)
+    cluster = ClusterOps((read, product, change), ((1, 0),))
+    assert list_arguments(cluster) == {0: table, 1: X}
+    assert list(list_results(cluster)) == [HeldTensor(*X, made_by="p")]
 
 
 def test_an_elementwise_kernel_writes_into_what_it_read_last() -> None:

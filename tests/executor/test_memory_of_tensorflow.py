@@ -332,6 +332,40 @@ def test_what_xla_compiles_whole_is_told_for_its_own_batch(tmp_path: Path) -> No
     assert "batch: XLA compiles the function whole, so all is that of the program's own batch; --no-jit follows" in told
 
 
+TRAINED = """
+import tensorflow as tf
+
+model = tf.keras.Sequential([tf.keras.Input([16]), tf.keras.layers.Dense(256, "relu"), tf.keras.layers.Dense(4)])
+model.compile("adam", "mse", jit_compile=True)
+model.fit(tf.ones([8, 16]), tf.ones([8, 4]), batch_size=8, verbose=0)
+optimizer = tf.keras.optimizers.Adam()
+optimizer.build(model.trainable_variables)
+
+@tf.function(jit_compile=True)
+def step(x):
+    with tf.GradientTape() as tape:
+        loss = tf.reduce_sum(model(x) ** 2)
+    optimizer.apply_gradients(zip(tape.gradient(loss, model.trainable_variables), model.trainable_variables))
+
+step(tf.ones([8, 16]))
+"""
+
+
+@pytest.mark.usefixtures("forked")
+def test_the_variables_of_what_xla_compiles_are_told_apart(tmp_path: Path) -> None:
+    """Weights: 256 x 16, 256, 4 x 256 and 4 floats; Adam has two of each, and no two variables are the same."""
+    script = tmp_path / "model.py"
+    script.write_text(TRAINED)
+    result = place(str(script), Settings(machine=Machine(gpus=1)))
+    for name in ("step", "fit, train step"):
+        (gpu,) = (one for one in result.memory(name).to_json()["devices"] if one["device"].endswith("GPU:0"))
+        kinds = {one["kind"]: one for one in gpu["kinds"]}
+        weights = 16_384 + 1_024 + 4_096 + 256
+        assert kinds["variable"]["bytes"] == weights
+        assert 2 * weights < kinds["state"]["bytes"] <= 2 * weights + 4 * 256  # a counter and rates, sums of the loss
+        assert len({one["tensor"] for one in gpu["holders"]}) == len(gpu["holders"])
+
+
 def list_large(log: AllocationLog, function: str | None) -> list[int]:
     """List the bytes that were allocated before the first call of a function, but for small ones."""
     return [one.size for one in log.before(function) if one.size >= SEEN]

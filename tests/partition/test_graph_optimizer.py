@@ -135,7 +135,7 @@ def test_on_a_gpu_what_is_folded_needs_no_copy_from_host_memory() -> None:
 
 def test_what_is_folded_runs_before_the_step_and_stays_in_memory() -> None:
     plain, done = run(FOLDED, optimizes=False), run(FOLDED, optimizes=True)
-    names = [done.estimated.graph.nodes[node].name for _, _, node in done.trace.resident]
+    names = [done.estimated.graph.nodes[kept.node].name for kept in done.trace.resident]
     assert names == ["e"]
     assert done.trace.makespan < plain.trace.makespan
 

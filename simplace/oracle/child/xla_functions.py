@@ -7,7 +7,7 @@ from types import ModuleType
 from typing import Any
 from weakref import WeakKeyDictionary
 
-from simplace.graph.op_kinds import MUST_COMPILE
+from simplace.graph.op_kinds import MUST_COMPILE, NO_INLINE
 from simplace.oracle.child.after_import import after_import
 from simplace.oracle.child.frame_locals import read_local
 from simplace.oracle.child.loaded_graphs import change_loaded_graphs, list_node_defs
@@ -104,6 +104,7 @@ def _is_set_later() -> bool:
 def drop_attributes(graph: Any) -> None:
     """Remove from a GraphDef the attributes that make XLA compile functions."""
     for function in graph.library.function:
-        function.attr.pop(MUST_COMPILE, None)
+        if MUST_COMPILE in function.attr and function.attr.pop(MUST_COMPILE).b:
+            function.attr.pop(NO_INLINE, None)
     for node in list_node_defs(graph):
         node.attr.pop(MUST_COMPILE, None)

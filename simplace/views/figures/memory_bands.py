@@ -85,7 +85,7 @@ class _Groups:
         if kind in _GIVEN or self._is_given(node):
             return GIVEN
         if kind == MemoryKind.VARIABLE:
-            return STATE if self._roles.is_state(node) else WEIGHTS
+            return STATE if self._roles.is_state(Held(*tensor, 0)) else WEIGHTS
         scopes = list_scopes(self.schedule, node)
         layer = next((depth for depth, scope in enumerate(scopes, 1) if scope in self._layers), 0)
         if layer:

@@ -5,10 +5,9 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from simplace.analysis.memory import Held, MemoryUse, Resize, keep_size
-from simplace.analysis.memory_kinds import find_origin, name_variable
+from simplace.analysis.memory_kinds import find_origin, name_kept
 from simplace.analysis.part_names import name_part
 from simplace.analysis.schedule import Schedule
-from simplace.executor.trace import PERMANENT
 from simplace.program.known_names import strip_number
 from simplace.result import Placed
 from simplace.views.figures.captions import describe_placement, shorten_title
@@ -119,7 +118,7 @@ def _list_notes(schedule: Schedule, use: MemoryUse) -> tuple[str, ...]:
 def _name_tensor(schedule: Schedule, held: Held) -> str:
     graph = schedule.estimated.graph
     part, origin = graph.nodes[held.node], find_origin(schedule, held.node)
-    name = name_variable(schedule, held.node) if held.slot == PERMANENT else ""
+    name = name_kept(schedule, held)
     scopes = (schedule.placed.graph.names[origin] if origin >= 0 else part.name).split("/")
     if part.copy >= 0:  # such as w/read, of which the last word alone tells little
         slot = graph.copies[part.copy].slot

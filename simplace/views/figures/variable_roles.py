@@ -2,10 +2,16 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping, Sequence
 from functools import cached_property
 
+from simplace.analysis.memory import Held
+from simplace.analysis.memory_kinds import name_kept
 from simplace.analysis.schedule import Schedule
 from simplace.executor.kernel_memory import UPDATES
+from simplace.importers.xla_attributes import call_without_jit, drop_jit
+from simplace.pipeline import place_again
+from simplace.placement.xla_compiler import Cluster, find_clusters
 from simplace.views.figures.drawn_graph import DrawnGraph
 from simplace.views.figures.step_parts import StepPart, find_parts
 
@@ -16,14 +22,15 @@ class VariableRoles:
     def __init__(self, schedule: Schedule) -> None:
         self._schedule = schedule
 
-    def is_state(self, node: int) -> bool:
-        """Return whether a variable, told by a node that uses it, is read by none but updates of the optimizer."""
-        part = self._schedule.estimated.graph.nodes[node]
+    def is_state(self, held: Held) -> bool:
+        """Return whether a variable is read by none but updates of the optimizer."""
+        part = self._schedule.estimated.graph.nodes[held.node]
         if part.op.startswith(UPDATES) or part.origin < 0:
             return part.op.startswith(UPDATES)
         graph = self._schedule.placed.graph
         names = (graph.names[one] for one in (part.origin, *graph.walk_first_inputs(part.origin)))
-        return next((bool(self._variables[name]) for name in names if name in self._variables), False)
+        known = (name_kept(self._schedule, held), *names) if self._clusters else names
+        return next((bool(self._variables[name]) for name in known if name in self._variables), False)
 
     @cached_property
     def parts(self) -> dict[int, StepPart]:
@@ -31,7 +38,27 @@ class VariableRoles:
         return find_parts(DrawnGraph.of(self._schedule.placement, 0))
 
     @cached_property
+    def _clusters(self) -> tuple[Cluster, ...]:
+        return find_clusters(self._schedule.placement)
+
+    @cached_property
     def _variables(self) -> dict[str, str]:
-        """Return for each variable what it belongs to, "" for a layer; by name, since a run has a graph of its own."""
-        names = self._schedule.placement.graph.names
-        return {names[node]: part.name for node, part in self.parts.items() if part.kind == "variables"}
+        """Return for each variable what it belongs to, "" for a layer; by name, since a run has a graph of its own.
+
+        Of a program that XLA compiles in part, as if it did not: what reads a variable is in the calls that it
+        compiles. There the name that the program gave a variable tells it, too.
+        """
+        old = self._schedule.placement
+        if not self._clusters:
+            return _divide_variables(old.graph.names, self.parts)
+        one, is_whole = self._clusters[0], old.program.kind == "compiled"
+        placement = place_again(
+            old, call_without_jit(old.program, one.function, one.device) if is_whole else drop_jit(old.program)
+        )
+        parts = find_parts(DrawnGraph.of(placement, 0))
+        known = [placement.notes(node).variable for node in range(len(placement.graph))]
+        return _divide_variables(placement.graph.names, parts) | _divide_variables(known, parts)
+
+
+def _divide_variables(names: Sequence[str], parts: Mapping[int, StepPart]) -> dict[str, str]:
+    return {names[node]: part.name for node, part in parts.items() if part.kind == "variables" and names[node]}

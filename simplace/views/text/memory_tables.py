@@ -14,7 +14,7 @@ from simplace.analysis.memory_kinds import (
     list_by_line,
     list_by_scope,
     list_inside,
-    name_variable,
+    name_held,
 )
 from simplace.analysis.memory_remedies import Remedy
 from simplace.analysis.part_names import name_part
@@ -22,7 +22,6 @@ from simplace.analysis.schedule import Schedule
 from simplace.analysis.session_memory import MemoryFraction
 from simplace.analysis.step_memory import StepMemory
 from simplace.devices.device_set import shorten_task
-from simplace.executor.trace import PERMANENT
 from simplace.placement.xla_compiler import find_clusters
 from simplace.views.figures.variable_roles import VariableRoles
 from simplace.views.text.alike_rows import join_alike_rows
@@ -36,8 +35,7 @@ from viz.names import visible
 _ROWS = 8
 _IN_CLUSTERS = (
     "what calls that XLA compiles hold between their kernels is estimated, and counts as scratch memory, as do the "
-    "variables and arguments of a function that is compiled whole; what loops in them hold, and other layouts of "
-    "tensors, is not counted"
+    "results of a function that is compiled whole; copies of tensors in other layouts are not counted"
 )
 _NOT_COUNTED = (
     "not counted: what kernels need besides their inputs and outputs (the workspaces of cuDNN's convolutions and of "
@@ -258,7 +256,7 @@ def _tensor_table(memory: StepMemory, use: MemoryUse, roles: VariableRoles) -> T
     shown, rest = use.holders[:_ROWS], use.holders[_ROWS:]
     rows = tuple(
         (
-            _name_held(schedule, one),
+            name_held(schedule, one),
             format_bytes(one.size),
             f"{one.size / max(needed, 1):.0%}",
             divide_kind(schedule, one, roles.is_state).value,
@@ -304,11 +302,4 @@ def _format_part(schedule: Schedule, part: Part, total: int) -> tuple[str, str, 
 
 
 def _format_held(schedule: Schedule, held: Held) -> str:
-    return f"{_name_held(schedule, held)} {format_bytes(held.size)}"
-
-
-def _name_held(schedule: Schedule, held: Held) -> str:
-    """Name a tensor: a variable by the name that the program knows, if any."""
-    variable = name_variable(schedule, held.node) if held.slot == PERMANENT else ""
-    slot = f":{held.slot}" if held.slot > 0 else ""
-    return (variable or name_part(schedule.estimated.graph, held.node)) + slot
+    return f"{name_held(schedule, held)} {format_bytes(held.size)}"

@@ -6,6 +6,7 @@ from collections import Counter
 from collections.abc import Sequence
 
 from simplace.analysis.memory import Held, MemoryUse
+from simplace.analysis.memory_kinds import name_held
 from simplace.analysis.part_names import name_part
 from simplace.analysis.schedule import Schedule
 from simplace.analysis.step_findings import find_besides_waits
@@ -270,8 +271,7 @@ def _runs_out(schedule: Schedule, use: MemoryUse) -> str:
 
 
 def _format_held(schedule: Schedule, held: Held) -> str:
-    slot = f":{held.slot}" if held.slot > 0 else ""
-    return f"{name_part(schedule.estimated.graph, held.node)}{slot} {format_bytes(held.size)}"
+    return f"{name_held(schedule, held)} {format_bytes(held.size)}"
 
 
 def _describe_loop(loop: Loop) -> str:
