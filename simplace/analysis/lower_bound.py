@@ -11,8 +11,8 @@ def compute_lower_bound(estimated: EstimatedGraph, flow: ControlFlow, shards: in
     """Return the critical-path lower bound in nanoseconds, None for graphs with control flow.
 
     A kernel counts with its time over `shards` threads at most. With streams, a GPU kernel holds up what copies its
-    result, and the end of the step, while ops on the same GPU wait for its launch alone; without, a GPU's kernel runs
-    on threads too. Executor overheads do not count.
+    result, and the end of the step, while ops on the same GPU wait for its launch alone, and its kernels run one after
+    another; without, a GPU's kernel runs on threads too. Executor overheads do not count.
     """
     if flow.frames or flow.branches:
         return None
@@ -21,6 +21,7 @@ def compute_lower_bound(estimated: EstimatedGraph, flow: ControlFlow, shards: in
     finished = [0] * len(graph)  # the earliest end of the kernel
     sender = {receive: send for send, receive in graph.receiver.items()}
     ready = [0] * len(graph.members)  # when the last member of a collective has come
+    on_stream: dict[str, int] = {}  # by device, the sum of its kernels
     for node in order_nodes(estimated):
         if node >= len(graph):
             _end_collective(estimated, node - len(graph), ready, launched, finished)
@@ -37,12 +38,15 @@ def compute_lower_bound(estimated: EstimatedGraph, flow: ControlFlow, shards: in
         is_gpu = cost.device_s > 0
         host = round(1e9 * (cost.device_s if is_gpu and not has_streams else cost.host_s))
         splits = not (is_gpu and has_streams)
+        if not splits:
+            device = graph.nodes[node].device
+            on_stream[device] = on_stream.get(device, 0) + round(1e9 * cost.device_s)
         begins = start + host // (max(1, min(cost.shards, shards)) if splits else 1)
         launched[node] = begins + round(1e9 * cost.later_s) * has_streams
         done = max(launched[node], begins + round(1e9 * cost.device_s) * has_streams)
         is_send = graph.nodes[node].role == "send"
         finished[node] = max([done, *(finished[one] for one in before if is_send)])
-    return max(finished, default=0)
+    return max(*finished, *on_stream.values(), 0)
 
 
 def _end_collective(

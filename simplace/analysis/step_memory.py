@@ -73,6 +73,13 @@ class StepMemory:
         """Return the function from a tensor and its bytes in the schedule to its bytes with this batch."""
         return choose_sizes(self.batches, self.batch)
 
+    @cached_property
+    def reliable_batch(self) -> int | None:
+        """Return the largest batch that leaves a part of each memory free to rely on; None where none is known."""
+        if not self.largest_batch:
+            return self.largest_batch
+        return self.batches.find_largest(_list_limits(self.schedule, self.others, RELIABLE))
+
     @property
     def has_own_times(self) -> bool:
         """Return whether the schedule is that of a step with this batch."""
@@ -125,8 +132,7 @@ def list_uses(schedule: Schedule, others: Iterable[Program] = (), share: float =
 
     A step may use that share of the memory that there is.
     """
-    limits = _list_limits(schedule, _sum_others(schedule, tuple(others)))
-    limits = {device: int(limit * share) for device, limit in limits.items()}
+    limits = _list_limits(schedule, _sum_others(schedule, tuple(others)), share)
     return memory_use(schedule.trace, tuple(limits), limits)
 
 
@@ -141,7 +147,10 @@ def _sum_others(schedule: Schedule, others: Sequence[Program]) -> dict[str, Part
     return {device: sum_other_variables(program, others, device) for device in schedule.estimated.graph.devices}
 
 
-def _list_limits(schedule: Schedule, taken: Mapping[str, Part]) -> dict[str, int]:
-    """Return the bytes that are left to a step on each device that it touches, 0 where nothing limits them."""
-    limits = schedule.execution.limits
+def _list_limits(schedule: Schedule, taken: Mapping[str, Part], share: float = 1.0) -> dict[str, int]:
+    """Return the bytes that are left to a step on each device that it touches, 0 where nothing limits them.
+
+    It may use that share of the memory that there is.
+    """
+    limits = {device: int(share * limit) for device, limit in schedule.execution.limits.items()}
     return {device: max(limits[device] - part.size, 1) if limits.get(device) else 0 for device, part in taken.items()}

@@ -38,6 +38,6 @@ def step_times(before: Placement, after: Placement, options: StepOptions) -> Ste
     except SimplaceError as error:
         return StepTimes(without=str(error))
     return StepTimes(
-        first.trace.makespan, second.trace.makespan, second.estimated.model.name,
+        first.trace.makespan, second.trace.makespan, second.estimated.costs,
         errors=(first.uncertainty, second.uncertainty),
     )  # fmt: skip

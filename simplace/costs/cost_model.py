@@ -246,6 +246,11 @@ class CostModel(Protocol):
         ...
 
     @property
+    def peer_link(self) -> str:
+        """Return the name of the links that join GPUs alone, "" where there are none."""
+        ...
+
+    @property
     def peer_way(self) -> PeerWay:
         """Return how a copy from a GPU of a process to another goes, as `copy` estimates it.
 

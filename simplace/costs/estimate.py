@@ -96,6 +96,22 @@ class EstimatedGraph:
         """List the bytes of the tensor that each copy carries."""
         return tuple(tensor.size if tensor else 0 for tensor in self.copied)
 
+    @cached_property
+    def costs(self) -> str:
+        """Name the costs, with the links that join GPUs where the step uses them."""
+        link = self.model.peer_link
+        return f"{self.model.name}, {link} between GPUs" if link and self._joins_gpus() else self.model.name
+
+    def _joins_gpus(self) -> bool:
+        """Return whether GPUs of one process send each other tensors."""
+        copied = zip(self.graph.copies, self.copy_bytes, strict=True)
+        if any(size and joins_gpus(self.graph.placed.devices, copy) for copy, size in copied):
+            return True
+        return any(
+            one.device_type == "GPU" and one.participants > 1 and not one.is_remote and not one.is_on_card
+            for one in self.collective_calls.values()
+        )
+
     @property
     def total_s(self) -> float:
         """Sum the times of all kernels and copies run once, one after the other."""
@@ -125,14 +141,25 @@ def estimate_costs(
 
 def estimate_copy(model: CostModel, devices: DeviceSet, copy: Copy, size: int) -> float:
     """Return the seconds that a copy of `size` bytes takes."""
+    source, target = _name_ends(devices, copy)
+    return model.copy(size, source, target)
+
+
+def joins_gpus(devices: DeviceSet, copy: Copy) -> bool:
+    """Return whether a copy goes from one GPU to another of its process."""
+    return _name_ends(devices, copy) == ("GPU", "GPU")
+
+
+def _name_ends(devices: DeviceSet, copy: Copy) -> tuple[str, str]:
+    """Return the ends of a copy as a cost model calls them."""
     source, target = devices.by_name[copy.source], devices.by_name[copy.target]
     if not source.spec.same_address_space(target.spec):
-        return model.copy(size, "CPU", "remote")
-    ends = ["GPU" if d.type != "CPU" and memory == "device" else "CPU"
-            for d, memory in ((source, copy.source_memory), (target, copy.target_memory))]  # fmt: skip
-    if ends == ["GPU", "GPU"] and copy.target in devices.cards.get(copy.source, ()):
-        return model.copy(size, "GPU", "same GPU")
-    return model.copy(size, *ends)
+        return "CPU", "remote"
+    is_from_gpu = source.type != "CPU" and copy.source_memory == "device"
+    is_to_gpu = target.type != "CPU" and copy.target_memory == "device"
+    if is_from_gpu and is_to_gpu and copy.target in devices.cards.get(copy.source, ()):
+        return "GPU", "same GPU"
+    return ("GPU" if is_from_gpu else "CPU"), ("GPU" if is_to_gpu else "CPU")
 
 
 class _Estimator:

@@ -29,6 +29,11 @@ class FlatCosts:
         return 0.0 if source == target == "CPU" else self.unit_s
 
     @property
+    def peer_link(self) -> str:
+        """Return "": there are none."""
+        return ""
+
+    @property
     def peer_way(self) -> PeerWay:
         """Return "pcie": a flat cost has no bandwidth that anything could share."""
         return "pcie"

@@ -94,6 +94,11 @@ class ModelledCosts:
         return self.roofline.hardware.peer_link.latency_s + size / rate
 
     @property
+    def peer_link(self) -> str:
+        """Return the name of the links that join GPUs alone, "" where there are none."""
+        return self.roofline.hardware.peer_link.name if self.peer_way == "nvlink" else ""
+
+    @property
     def peer_way(self) -> PeerWay:
         """Return how a copy from a GPU to another goes: over what its rate is that of."""
         kind = find_fabric(self.sheet).kind

@@ -93,6 +93,11 @@ class RecordedCosts:
         return self.rest.copy(size, source, target)
 
     @property
+    def peer_link(self) -> str:
+        """Return the name of the links that join GPUs alone."""
+        return self.rest.peer_link
+
+    @property
     def peer_way(self) -> PeerWay:
         """Return how a copy from a GPU to another goes."""
         return self.rest.peer_way

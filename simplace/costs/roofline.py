@@ -96,6 +96,11 @@ class Roofline:
         return link.seconds(size)
 
     @property
+    def peer_link(self) -> str:
+        """Return the name of the links that join GPUs alone, "" where there are none."""
+        return self.hardware.peer_link.name if self.peer_way == "nvlink" else ""
+
+    @property
     def peer_way(self) -> PeerWay:
         """Return how a copy from a GPU to another goes."""
         return "pcie" if self.hardware.peer_link == self.hardware.host_link else "nvlink"

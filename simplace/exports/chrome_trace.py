@@ -30,7 +30,7 @@ def chrome_trace(schedule: Schedule) -> dict[str, Any]:
         "displayTimeUnit": "ns",
         "otherData": {
             "executor": schedule.executor,
-            "costs": schedule.estimated.model.name,
+            "costs": schedule.estimated.costs,
             "step (µs)": schedule.trace.makespan / 1000,
             "mean error of the step": round(schedule.uncertainty, 4),
             "source": "made by simplace",

@@ -35,7 +35,7 @@ def report_schedule(schedule: Schedule, verdict: str) -> dict[str, Any]:
         "program": schedule.placement.program.name,
         "label": schedule.placement.program.title,
         "executor": schedule.executor,
-        "costs": schedule.estimated.model.name,
+        "costs": schedule.estimated.costs,
         "threads": {each.name: getattr(threads, each.name) for each in fields(Threads)},
         "grappler": schedule.execution.options.grappler,
         "left_out": {schedule.placement.graph.names[node]: why for node, why in schedule.left_out.items()},

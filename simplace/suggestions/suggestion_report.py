@@ -24,7 +24,7 @@ def report_suggestions(found: Suggestions) -> dict[str, Any]:
         "tensorflow": found.evidence.result.tensorflow,
         "program": program.name,
         "label": program.title,
-        "costs": found.before.schedule.estimated.model.name,
+        "costs": found.before.schedule.estimated.costs,
         "step": _report_step(found.before),
         "without_xla": None if found.without_xla is None else _report_without_xla(found.without_xla),
         "mirrored": None if found.mirrored is None else report_comparison(found.mirrored),

@@ -391,6 +391,22 @@ def test_function_that_is_not_called_gets_one_line(tmp_path: Path) -> None:
         measure(f"{script}:g")
 
 
+SESSION = """
+import tensorflow.compat.v1 as tf
+with tf.Graph().as_default(), tf.Session() as session:
+    session.run(tf.square(2.0))
+"""
+
+
+@pytest.mark.tf
+@pytest.mark.usefixtures("forked")
+def test_steps_of_a_session_get_one_line(tmp_path: Path) -> None:
+    script = tmp_path / "model.py"
+    script.write_text(SESSION)
+    with pytest.raises(TargetError, match="runs its steps in a session, which is not measured; simplace schedule with"):
+        measure(str(script))
+
+
 CLUSTER = """
 import tensorflow as tf
 spec = tf.train.ClusterSpec({"worker": ["a.invalid:2222", "b.invalid:2222"]})

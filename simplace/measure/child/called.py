@@ -14,7 +14,7 @@ from simplace.oracle.child import script
 from simplace.oracle.child.patches import patch_method, restore_method
 from simplace.oracle.child.source_lines import SourceLines
 from simplace.oracle.child.tensors import make_zeros
-from simplace.oracle.child.tf_private import concrete_function, context, server_lib
+from simplace.oracle.child.tf_private import concrete_function, context, server_lib, session
 
 _CALLS = 10  # of one function since the last new one: nothing new is to be expected
 
@@ -66,6 +66,7 @@ class _Watcher:
     def __init__(self, function: str) -> None:
         self.function = function
         self.calls: dict[int, Call] = {}
+        self.runs_sessions = False
         self._since_new: dict[int, int] = {}
 
     def saw(self, function: Any, inputs: list[Any]) -> None:
@@ -88,7 +89,8 @@ def find_script_call(path: str, arguments: list[str], function: str) -> tuple[Ca
     """Run a script; return the call of `function`, else of the function with the largest graph, and remarks.
 
     The script is ended where nothing new is to come; None where it calls no such function. Raise `CannotRunError` where
-    it is one task of several, `ProgramEndedError` where it raises, or exits with an error before any call.
+    it is one task of several or runs sessions alone, `ProgramEndedError` where it raises, or exits with an error before
+    any call.
     """
     watcher = _Watcher(function)
     module = script.new_main(path, tuple(arguments))
@@ -107,6 +109,11 @@ def find_script_call(path: str, arguments: list[str], function: str) -> tuple[Ca
             if failure is not None and not (watcher.calls and isinstance(error, SystemExit)):
                 raise ProgramEndedError(failure) from None
     calls = list(watcher.calls.values())
+    if not calls and watcher.runs_sessions and not function:
+        raise CannotRunError(
+            "the program runs its steps in a session, which is not measured; "
+            "simplace schedule without measured costs simulates its steps"
+        )
     if not calls:
         return None, []
     found = max(calls, key=_count_nodes)
@@ -153,10 +160,19 @@ def _watch_calls(watcher: _Watcher) -> Iterator[None]:
 
         return call
 
+    def wrap_run(run: Any) -> Any:
+        def run_session(own: Any, *args: Any, **kwargs: Any) -> Any:
+            watcher.runs_sessions = True
+            return run(own, *args, **kwargs)
+
+        return run_session
+
     patch_method(concrete_function.ConcreteFunction, "_call_flat", wrap)
+    patch_method(session.BaseSession, "run", wrap_run)
     try:
         yield
     finally:
+        restore_method(session.BaseSession, "run")
         restore_method(concrete_function.ConcreteFunction, "_call_flat")
 
 

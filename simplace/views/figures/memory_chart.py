@@ -98,7 +98,7 @@ def _write_caption(schedule: Schedule, over: str, uses: Sequence[MemoryUse], dra
     small = [f"{devices[use.device].short} {format_bytes(use.peak)}" for use in uses if use.peak and use not in drawn]
     parts = [
         f"memory over {over}",
-        f"costs {schedule.estimated.model.name}",
+        f"costs {schedule.estimated.costs}",
         *([f"not drawn: {', '.join(small)}"] if small else []),
     ]
     return "; ".join(parts)

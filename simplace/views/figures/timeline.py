@@ -70,7 +70,7 @@ def describe_settings(schedule: Schedule) -> str:
     cores = "" if schedule.executor == "textbook" else f", {threads.cores} cores"
     return (
         f"{schedule.executor} executor, {inter}{each}, intra-op {threads.intra_op_size}{each}{cores}; "
-        f"costs {schedule.estimated.model.name}"
+        f"costs {schedule.estimated.costs}"
     )
 
 

@@ -1,4 +1,4 @@
-"""Sentences on whether other devices are worth it, and from which batch on."""
+"""Sentences on whether a step is faster on other devices, and from which batch on."""
 
 from __future__ import annotations
 
@@ -23,15 +23,25 @@ def describe_comparison(found: DeviceComparison) -> str:
     if found.examples[0] != found.examples[1]:
         said += f" an example, as a step takes {found.examples[1]:,} in instead of {found.examples[0]:,}"
     if found.worth_from == own:
-        return f"{said}: worth it as it is"
+        return f"{said}: faster as it is{_compare_gpus(found, own)}"
     if found.unknown:
-        return f"{said}: not worth it as it is; other batches were not tried, since {found.unknown}"
+        return f"{said}: not faster as it is; other batches were not tried, since {found.unknown}"
     if found.worth_from is None:
         largest = format_count(last.factor * found.examples[0], "example")
-        return f"{said}: not worth it, nor with any batch up to {largest} ({_format_change(found, last)})"
+        return f"{said}: not faster, nor with any batch up to {largest} ({_format_change(found, last)})"
     least, batch = found.worth_from, found.worth_from.factor * found.examples[0]
     times = " against ".join(reversed(_format_times(least)))
-    return f"{said}: not worth it with this batch, but from one of {batch:,} on (found by doubling it: {times})"
+    return f"{said}: not faster with this batch, but from one of {batch:,} on (found by doubling it: {times})"
+
+
+def _compare_gpus(found: DeviceComparison, trial: DevicesTrial) -> str:
+    """Return how many times as fast a step is with how many times the GPUs, and whether its error is larger."""
+    change, error = found.change(trial), found.find_change_error(trial)
+    before, after = (
+        sum(device.type == "GPU" for device in side.placed.devices) for side in (found.before, found.after)
+    )
+    said = f", {1 / (1 + change):.2f} times with {after / before:g} times the GPUs" if 0 < before < after else ""
+    return f"{said}, but by less than the error" if -change < error else said
 
 
 def _format_times(trial: DevicesTrial) -> tuple[str, str]:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
+from simplace.analysis.device_comparison import count_examples
 from simplace.analysis.memory import Held, MemoryUse
 from simplace.analysis.memory_at_start import StartMemory, list_start_memory
 from simplace.analysis.memory_kinds import (
@@ -110,10 +111,14 @@ def describe_batch(memory: StepMemory) -> str:
     asked = (
         f"{memory.batch:,}" if memory.batch == batches.batch else f"{memory.batch:,}, the program's {batches.batch:,}"
     )
+    examples = count_examples(batches)
+    if examples > batches.batch:
+        asked += f" ({examples // batches.batch:,} such in a step, {examples:,} examples)"
     if memory.largest_batch is None:
         return f"batch: {asked}; no device's memory limits it"
     largest = f"{memory.largest_batch:,}" if memory.largest_batch else "none, not even 1"
-    return f"batch: {asked}; the largest that fits: {largest}"
+    reliable = f"; with a tenth of the memory left free: {memory.reliable_batch:,}" if memory.largest_batch else ""
+    return f"batch: {asked}; the largest that fits: {largest}{reliable}"
 
 
 def _list_early_sums(memory: StepMemory) -> list[str]:
@@ -204,7 +209,7 @@ def _write_headline(memory: StepMemory) -> str:
     name = visible(schedule.placement.program.title)
     other = memory.asked and memory.asked != memory.batch
     own = f", of the program's own batch, not of {memory.asked:,}" if other else ""
-    return f"{name}: memory of a step{own}, simulated with {schedule.estimated.model.name}"
+    return f"{name}: memory of a step{own}, simulated with {schedule.estimated.costs}"
 
 
 def _device_table(memory: StepMemory) -> Table:

@@ -71,7 +71,7 @@ def write_headline(schedule: Schedule) -> str:
     line = (
         f"{schedule.placement.program.title}: {format_makespan(schedule)}{steps} "
         f"on the {schedule.executor} executor, "
-        f"costs {schedule.estimated.model.name}"
+        f"costs {schedule.estimated.costs}"
     )
     line = visible(line)
     chain = schedule.longest_chain
@@ -154,7 +154,7 @@ def waiting_table(schedule: Schedule) -> Table:
                 f"{name} ({format_duration(longest.by_cause[cause])})",
             )
         )
-    summed = Column(head_with_error("total", schedule), "right", flexible=False)
+    summed = Column(head_with_error("sum over ops", schedule), "right", flexible=False)
     columns = (Column("waited", flexible=False), Column("ops", "right", flexible=False), summed,
                Column(head_with_error("longest", schedule), below=True))  # fmt: skip
     return Table(columns, tuple(rows))

@@ -78,7 +78,7 @@ def _list_groups(schedule: Schedule) -> list[list[DeviceTime]]:
 
 def write_step_verdict(schedule: Schedule) -> str:
     """Return the verdict with the program, the time of its step, and the costs that it was simulated with."""
-    name, costs = schedule.placement.program.title, schedule.estimated.model.name
+    name, costs = schedule.placement.program.title, schedule.estimated.costs
     return visible(f"a simulated step of {name} takes {format_makespan(schedule)} ({costs}): {write_verdict(schedule)}")
 
 
