@@ -46,7 +46,7 @@ def compute_lower_bound(estimated: EstimatedGraph, flow: ControlFlow, shards: in
         done = max(launched[node], begins + round(1e9 * cost.device_s) * has_streams)
         is_send = graph.nodes[node].role == "send"
         finished[node] = max([done, *(finished[one] for one in before if is_send)])
-    return max(*finished, *on_stream.values(), 0)
+    return max([*finished, *on_stream.values(), 0])
 
 
 def _end_collective(

@@ -1,6 +1,8 @@
-"""Whether other devices are worth it: a step there, and with which batch it is faster."""
+"""Whether a step is faster on other devices, and with which batch it is faster."""
 
 from __future__ import annotations
+
+from dataclasses import replace
 
 from simplace.analysis.batch_memory import BatchMemory
 from simplace.analysis.device_comparison import compare_devices, count_examples, find_batch, scale_batch
@@ -58,7 +60,7 @@ def test_a_second_gpu_that_does_nothing_is_never_worth_it() -> None:
     found = compare_devices(simulate(1), simulate(1))
     assert found.worth_from is None
     assert found.trials[-1].factor == 256
-    assert describe_comparison(found).endswith("+0%: not worth it, nor with any batch up to 4,096 examples (+0%)")
+    assert describe_comparison(found).endswith("+0%: not faster, nor with any batch up to 4,096 examples (+0%)")
 
 
 def test_without_a_batch_nothing_larger_is_tried() -> None:
@@ -96,3 +98,14 @@ def test_labels_on_the_cpu_are_of_the_examples_on_a_gpu() -> None:
         work = [node(f"sum{i}", "AddV2", f"x{i}", f"y{i}", device=f"/GPU:{i}") for i in range(gpus)]
         schedule = schedule_placement(place(*inputs, *work, gpus=gpus))
         assert count_examples(BatchMemory.of(schedule)) == 16 * gpus
+
+
+def test_a_gain_is_told_with_the_gpus_that_it_takes_and_whether_it_is_sure() -> None:
+    found = compare_devices(simulate(1, batch=1 << 14, layers=60), simulate(2, batch=1 << 14, layers=60))
+    gain = 1 / (1 + found.change(found.trials[0]))
+    assert 1 < gain < 2
+    told, said = describe_comparison(found), f": faster as it is, {gain:.2f} times with 2 times the GPUs"
+    assert found.find_change_error(found.trials[0]) > -found.change(found.trials[0])
+    assert told.endswith(f"{said}, but by less than the error")
+    sure = replace(found, trials=(replace(found.trials[0], quotient_error=0.01),))
+    assert describe_comparison(sure).endswith(said)

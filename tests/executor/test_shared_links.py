@@ -225,6 +225,20 @@ def test_cost_models_tell_the_way_between_gpus(costs: str, gpu: str, way: PeerWa
     assert cost_model(costs, gpu).peer_way == way
 
 
+@pytest.mark.parametrize(
+    ("gpu", "text", "said"),
+    [
+        ("a100", "x = Placeholder() @g0 {dtype=float}\nA = Neg(x) @g1", ", NVLink 3 between GPUs"),
+        ("a100", "x = Placeholder() @g0 {dtype=float}\nA = Neg(x) @g0", ""),
+        ("a100", "x = Placeholder() @c {dtype=float}\nA = Neg(x) @g1", ""),
+        ("t4", "x = Placeholder() @g0 {dtype=float}\nA = Neg(x) @g1", ""),  # over the PCIe that is named anyway
+    ],
+)
+def test_costs_name_the_links_between_gpus_where_they_are_used(gpu: str, text: str, said: str) -> None:
+    model = cost_model("modelled", gpu)
+    assert simulated(text, (), model).estimated.costs == model.name + said
+
+
 def test_flat_costs_share_nothing() -> None:
     done = simulated(BOTH_FROM_HOST, (switch("switch", 0, 1),), FlatCosts())
     assert [span.duration for span in done.trace.spans if span.kind == "copy"] == [1_000_000] * 2

@@ -89,6 +89,14 @@ def test_gpu_thread_launches_and_goes_on() -> None:
     assert done.trace.makespan == 11_000_000
 
 
+def test_kernels_of_a_gpu_run_one_after_another_with_any_number_of_threads() -> None:
+    on_gpu = TWO_CHAINS.replace("A0 = Neg(x) @c", "A0 = Neg(x) @g0").replace("B0 = Neg(x) @c", "B0 = Neg(x) @g0")
+    done = run(on_gpu, Costs({"A0": 4.0, "B0": 5.0, "A1": 0.1, "A2": 0.1, "B1": 0.1, "B2": 0.1}), inter_op=8)
+    assert done.longest_chain == 9 * MS < done.trace.makespan
+    textbook = run(on_gpu, Costs({"A0": 4.0, "B0": 5.0}, copies=0.0), executor="textbook", inter_op=8)
+    assert textbook.longest_chain == textbook.trace.makespan == 7 * MS
+
+
 def test_copy_waits_for_what_both_gpus_have_enqueued() -> None:
     text = """
         x = Placeholder() @g0 {dtype=float}

@@ -104,7 +104,7 @@ def test_a_track_has_the_error_of_its_own_events(done) -> None:
 
 def test_headings_of_times_within_a_step_have_its_error(done) -> None:
     error, heads = format_error(done.uncertainty), write_summary(done).splitlines()
-    assert all(any(f"{head}{error}" in line for line in heads) for head in ("start", "waited", "total", "at"))
+    assert all(any(f"{head}{error}" in line for line in heads) for head in ("start", "waited", "sum over ops", "at"))
 
 
 def test_a_flat_cost_is_no_prediction() -> None:

@@ -42,6 +42,7 @@ class Costs:
     small: bool = False
     more: dict[str, float] = field(default_factory=dict)
     peer_way: PeerWay = "pcie"
+    peer_link: str = ""
 
     def kernel(self, call: OpCall) -> KernelCost:
         if call.op in ("Placeholder", "Const", "NoOp", "Identity", "Switch", "Merge", "Enter", "Exit", "NextIteration",

@@ -70,7 +70,7 @@ a                 4 KiB    33%        1  a/MatMul 4 KiB
 b                 4 KiB    33%        1  b/MatMul 4 KiB
 x                 4 KiB    33%        1  x 4 KiB
 
-batch: 64; the largest that fits: 100
+batch: 64; the largest that fits: 100; with a tenth of the memory left free: 88
 
 process      device  takes at start  at most  why
 ──────────────────────────────────────────────────────────────────────────────────────────────────────────────
@@ -144,7 +144,9 @@ def test_a_loop_of_as_many_rounds_as_the_batch_may_take_its_examples_one_by_one(
         "needs cannot be told; call the function with another batch"
     )
     others = Loop("map/while", 63, "read"), Loop("map/while", 64, "given")
-    assert [describe(loop) for loop in others] == ["batch: 64; the largest that fits: 100"] * 2
+    assert [describe(loop) for loop in others] == [
+        "batch: 64; the largest that fits: 100; with a tenth of the memory left free: 88"
+    ] * 2
 
 
 def test_a_batch_that_is_not_simulated_is_told_first() -> None:

@@ -49,9 +49,9 @@ start ± 36%  critical path      track                duration  source   waited 
      6.5 ms  send s:1 to CPU:0  GPU:0 to host      1 ms ± 25%  guessed  4.5 ms for a GPU's stream  -
      7.5 ms  C                  inter-op 0         1 ms ± 50%  guessed  -                          -
 
-waited                ops  total ± 36%  longest ± 36%
-──────────────────────────────────────────────────────────────────
-for a GPU's stream  2 ops         7 ms  send s:1 to CPU:0 (4.5 ms)
+waited                ops  sum over ops ± 36%  longest ± 36%
+─────────────────────────────────────────────────────────────────────────
+for a GPU's stream  2 ops                7 ms  send s:1 to CPU:0 (4.5 ms)
 
 memory of   peak  limit  at ± 36%  largest tensors at the peak
 ──────────────────────────────────────────────────────────────
