@@ -19,6 +19,7 @@ from simplace.program.program import Program
 
 K = TypeVar("K")
 _GRADIENTS = "gradient_tape"
+_UNNAMED = "Variable"  # what TensorFlow calls each variable that is given no name
 _MOST = 0.6  # of the outputs: a scope with more is opened
 
 
@@ -189,21 +190,26 @@ def name_kept(schedule: Schedule, held: Held) -> str:
     placed = schedule.placed
     origin = schedule.estimated.graph.nodes[held.node].origin
     if held.slot <= ARGUMENTS:
-        program = placed.program
-        called = find_callee(placed.graph.ops[origin], placed.graph.attrs[origin], program.graph.library)
-        name = program.graph.library[called.name].inputs[ARGUMENTS - held.slot].name if called is not None else ""
-        notes = program.notes.get(called.name, {}).get(name) if called is not None else None
-        return (notes.variable if notes is not None else "") or name
+        return _name_argument(placed, origin, ARGUMENTS - held.slot)
     if held.slot != PERMANENT:
         return ""
     nodes = (origin, *placed.graph.walk_first_inputs(origin)) if origin >= 0 else ()
     return next((known for at in nodes if (known := placed.notes(at).variable)), "")
 
 
+def _name_argument(placed: PlacedGraph, call: int, place: int) -> str:
+    library = placed.program.graph.library
+    called = find_callee(placed.graph.ops[call], placed.graph.attrs[call], library)
+    assert called is not None, f"{placed.graph.names[call]} is a call"
+    name = library[called.name].inputs[place].name
+    notes = placed.program.notes.get(called.name, {}).get(name)
+    return notes.variable if notes is not None and notes.variable not in ("", _UNNAMED) else name
+
+
 def name_held(schedule: Schedule, held: Held) -> str:
-    """Return the name of a tensor in memory: of a variable the program's own, if it is known."""
-    slot = f":{held.slot}" if held.slot > 0 else ""
-    return (name_kept(schedule, held) or name_part(schedule.estimated.graph, held.node)) + slot
+    """Return the name of a tensor in memory: of a variable the program's own, if it gave one."""
+    known, slot = name_kept(schedule, held), f":{held.slot}" if held.slot > 0 else ""
+    return known if known not in ("", _UNNAMED) else name_part(schedule.estimated.graph, held.node) + slot
 
 
 def sum_other_variables(program: Program, others: Iterable[Program], device: str) -> Part:

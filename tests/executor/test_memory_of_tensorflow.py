@@ -23,6 +23,7 @@ from simplace.executor.bfc_allocator import BfcAllocator
 from simplace.machine.machine import Machine
 from simplace.oracle.allocation_lines import VLOG, read_allocations
 from simplace.program.allocation_log import AllocationLog
+from simplace.views.figures.memory_bands import STATE, WEIGHTS, choose_bands
 from tests.warm_processes import WarmProcesses
 
 pytestmark = pytest.mark.tf
@@ -358,12 +359,15 @@ def test_the_variables_of_what_xla_compiles_are_told_apart(tmp_path: Path) -> No
     script.write_text(TRAINED)
     result = place(str(script), Settings(machine=Machine(gpus=1)))
     for name in ("step", "fit, train step"):
-        (gpu,) = (one for one in result.memory(name).to_json()["devices"] if one["device"].endswith("GPU:0"))
+        memory = result.memory(name)
+        (gpu,) = (one for one in memory.to_json()["devices"] if one["device"].endswith("GPU:0"))
         kinds = {one["kind"]: one for one in gpu["kinds"]}
         weights = 16_384 + 1_024 + 4_096 + 256
         assert kinds["variable"]["bytes"] == weights
         assert 2 * weights < kinds["state"]["bytes"] <= 2 * weights + 4 * 256  # a counter and rates, sums of the loss
         assert len({one["tensor"] for one in gpu["holders"]}) == len(gpu["holders"])
+        drawn = {band.title for one in choose_bands(memory.schedule, memory.uses) for band in one.bands}
+        assert {WEIGHTS, STATE} < drawn
 
 
 def list_large(log: AllocationLog, function: str | None) -> list[int]:

@@ -82,10 +82,10 @@ class _Groups:
     def name(self, tensor: Tensor) -> str:
         """Return what is there for the whole step, or the layer, or the line of what is in none."""
         node, kind = tensor[0], find_kind(self.schedule, Held(*tensor, 0))
-        if kind in _GIVEN or self._is_given(node):
-            return GIVEN
         if kind == MemoryKind.VARIABLE:
             return STATE if self._roles.is_state(Held(*tensor, 0)) else WEIGHTS
+        if kind in _GIVEN or self._is_given(node):
+            return GIVEN
         scopes = list_scopes(self.schedule, node)
         layer = next((depth for depth, scope in enumerate(scopes, 1) if scope in self._layers), 0)
         if layer:
