@@ -153,6 +153,30 @@ def test_an_array_that_grows_is_as_long_as_its_loop_has_rounds(write) -> None:
     assert shapes(stop)["stacked"] == (-1, 4)  # the data tell
 
 
+def test_rows_of_a_variable_that_calls_branches_and_loops_read(write) -> None:
+    """The shape of what is read by rows follows from the variable's: its handle is handed on."""
+    write("""\
+        import tensorflow as tf
+        table, other = tf.Variable(tf.ones([30, 8])), tf.Variable(tf.ones([20, 8]))
+        @tf.function(input_signature=[tf.TensorSpec([None, None], tf.int32)])
+        def inner(rows):
+            return tf.gather(table, rows, name="called") + tf.gather_nd(table, rows[..., None], name="nd")
+        @tf.function(input_signature=[tf.TensorSpec([None, None], tf.int32)])
+        def step(rows):
+            y = tf.gather(table, rows, name="read")
+            y += tf.cond(tf.size(rows) > 1, lambda: tf.gather(table, rows, name="yes"),
+                         lambda: tf.gather(other, rows, name="no"))
+            _, z = tf.while_loop(lambda i, z: i < 3, lambda i, z: (i + 1, z + tf.gather(other, rows, name="round")),
+                                 [0, tf.zeros_like(y)])
+            return tf.add(inner(rows), y + z, name="sum")
+        step(tf.ones([4, 5], tf.int32))
+    """)
+    (step,) = place_whole_program()
+    found = shapes(step)
+    names = ("read", "called", "nd", "yes", "no", "round", "sum")
+    assert {name: found[name] for name in names} == dict.fromkeys(names, (4, 5, 8))
+
+
 def test_a_list_of_ragged_rows(write) -> None:
     write("""\
         import tensorflow as tf

@@ -12,8 +12,9 @@ from simplace.graph.integer_ops import Value
 from simplace.graph.op_kinds import CASES, IFS, PARTITIONED_CALLS, WHILES
 from simplace.oracle.child.list_shapes import ANY_LIST, LIST_OPS, Given, ListShape, agree, follow_lists
 from simplace.oracle.child.loop_integers import ImportedBody, follow_loop, read_values
-from simplace.oracle.child.output_shapes import NOT_IMPORTED
-from simplace.oracle.child.tf_private import function_def_to_graph
+from simplace.oracle.child.output_shapes import NOT_IMPORTED, make_handle
+from simplace.oracle.child.tensors import read_handle_data
+from simplace.oracle.child.tf_private import function_def_to_graph, handle_data_util
 
 Sizes = list[int] | None  # -1 for an unknown size, None for an unknown rank
 Shapes = Mapping[str, Sequence[Sizes]]  # of the outputs of each node
@@ -44,9 +45,10 @@ class CallShapes:
     def infer(self, name: str, arguments: Sequence[Any], elements: Shapes) -> dict[str, dict[str, list[Sizes]]]:
         """Return the shapes of the nodes of each function that a call reaches, by function and node.
 
-        `arguments` are TensorShapes. `elements` has the shapes of what nodes of the function took from iterators.
-        What a function is called with twice, in two shapes, stays as it was traced; so does all where TensorFlow
-        finds that the shapes do not fit, as the call itself will, or no longer imports an op.
+        `arguments` are TensorShapes, of variables' handles TensorSpecs of the values. `elements` has the shapes of what
+        nodes of the function took from iterators. What a function is called with twice, in two shapes, stays as it was
+        traced; so does all where TensorFlow finds that the shapes do not fit, as the call itself will, or no longer
+        imports an op.
         """
         try:
             return self._infer(name, arguments, elements)
@@ -145,7 +147,9 @@ class CallShapes:
         made.library.function.extend(self._definition(each) for each in self._reached(name)[1:])
         traced = self._traced(name)
         for node, arg, shape in zip(made.node, definition.signature.input_arg, arguments, strict=False):
-            if arg.type not in _OBJECTS and "shape" in node.attr:
+            if isinstance(shape, tf.TensorSpec):
+                make_handle(node, shape)
+            elif arg.type not in _OBJECTS and "shape" in node.attr:
                 node.attr["shape"].shape.CopyFrom(shape.as_proto())
         for node in made.node[len(definition.signature.input_arg) :]:
             shapes = known.get(node.name, traced.get(node.name))
@@ -213,7 +217,10 @@ def _of_argument(arg: Any, shape: Any) -> Given:
 
 
 def _describe(tensor: Any, lists: _Lists) -> Given:
-    return lists.get(tensor.name, ANY_LIST) if _is_list(tensor) else tensor.shape
+    if _is_list(tensor):
+        return lists.get(tensor.name, ANY_LIST)
+    data = handle_data_util.get_resource_handle_data(tensor) if tensor.dtype == tf.resource else None
+    return tensor.shape if data is None else read_handle_data(data) or tensor.shape
 
 
 def _list_inputs(op: Any, lists: _Lists) -> list[Given]:
@@ -222,7 +229,8 @@ def _list_inputs(op: Any, lists: _Lists) -> list[Given]:
 
 def _merge(shape: Any, given: Given) -> Any:
     """Return what two sources know of a tensor's shape."""
-    return shape if isinstance(given, ListShape) or not shape.is_compatible_with(given) else shape.merge_with(given)
+    is_shape = isinstance(given, tf.TensorShape)
+    return shape.merge_with(given) if is_shape and shape.is_compatible_with(given) else shape
 
 
 def _list_calls(op: Any, lists: _Lists) -> list[tuple[str, list[Given]]]:

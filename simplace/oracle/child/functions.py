@@ -19,6 +19,7 @@ from simplace.oracle.child.output_shapes import infer_output_shapes
 from simplace.oracle.child.patches import patch_method
 from simplace.oracle.child.recorder import Recorder
 from simplace.oracle.child.source_lines import SourceLines
+from simplace.oracle.child.tensors import read_handle_data
 from simplace.oracle.child.tf_private import atomic_function, context, function_pb2
 
 _HANDS_ON = WHILES | {"Identity"}
@@ -184,7 +185,7 @@ class Functions:
         }
         if not given and not elements and not self._stacks_open(name):
             return
-        arguments = [tensor.shape for tensor in inputs]
+        arguments = [read_handle_data(getattr(tensor, "_handle_data", None)) or tensor.shape for tensor in inputs]
         for function, shapes in self._shapes.infer(name, arguments, elements).items():
             self._recorder.event("shapes", function=function, nodes=shapes)
         if given or elements:

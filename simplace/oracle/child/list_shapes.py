@@ -25,7 +25,9 @@ class ListShape:
 
 STACK = "TensorListStack"
 ANY_LIST = ListShape(tf.TensorShape(None))
-Given = Any  # what is known of a tensor: a ListShape for a variant, else its TensorShape
+# What is known of a tensor: a ListShape for a variant, the TensorSpec of the value for a variable's handle, else its
+# TensorShape.
+Given = Any
 
 
 def agree(shapes: Sequence[Given]) -> Given:
@@ -44,8 +46,10 @@ def follow_lists(op: Any, given: Sequence[Given]) -> list[Given]:
     return _RULES[op.type](op, given)
 
 
-def _agree_shapes(shapes: Sequence[Any]) -> Any:
+def _agree_shapes(shapes: Sequence[Given]) -> Given:
     first = shapes[0]
+    if isinstance(first, tf.TensorSpec):
+        return first if all(each == first for each in shapes) else tf.TensorShape([])
     for each in shapes[1:]:
         first = first.most_specific_compatible_shape(each)
     return first
@@ -57,8 +61,8 @@ def _put(given: ListShape, item: Given, added: int) -> ListShape:
 
 
 def _shape_of(given: Given) -> Any:
-    """Return the shape of a tensor; nothing is known of the shape of one that holds lists, or ragged rows."""
-    return tf.TensorShape(None) if isinstance(given, ListShape) else given
+    """Return the shape of a tensor; nothing is known of the shape of one that holds lists, ragged rows or handles."""
+    return given if isinstance(given, tf.TensorShape) else tf.TensorShape(None)
 
 
 def _take(given: ListShape) -> Any:

@@ -7,6 +7,7 @@ from typing import Any
 
 import tensorflow as tf
 
+from simplace.oracle.child.tensors import read_handle_data
 from simplace.oracle.child.tf_private import function_def_to_graph
 
 NOT_IMPORTED = (ValueError, tf.errors.OpError)  # raised where shapes do not fit, or an op has been removed
@@ -36,7 +37,9 @@ def infer_output_shapes(
 def _describe_input(node: Any, tensor: Any) -> int | None:
     """Set a placeholder's shape to that of a call's input; return its rows if the function takes any number of them."""
     if tensor.dtype == tf.resource:
-        _describe_resource(node, getattr(tensor, "_handle_data", None))
+        spec = read_handle_data(getattr(tensor, "_handle_data", None))
+        if spec is not None:
+            make_handle(node, spec)
         return None
     traced = tf.TensorShape(node.attr["shape"].shape)
     node.attr["shape"].shape.CopyFrom(tensor.shape.as_proto())
@@ -44,14 +47,12 @@ def _describe_input(node: Any, tensor: Any) -> int | None:
     return int(tensor.shape[0]) if is_open and tensor.shape.rank else None
 
 
-def _describe_resource(node: Any, data: Any) -> None:
-    """Turn a placeholder into a VarHandleOp: shape functions read a handle's dtype and shape from it."""
-    if data is None or not data.is_set or len(data.shape_and_type) != 1:
-        return
+def make_handle(node: Any, spec: Any) -> None:
+    """Turn a placeholder into a VarHandleOp: shape functions read a variable's dtype and shape from it."""
     node.op = "VarHandleOp"
     node.attr.clear()
-    node.attr["dtype"].type = data.shape_and_type[0].dtype
-    node.attr["shape"].shape.CopyFrom(data.shape_and_type[0].shape)
+    node.attr["dtype"].type = spec.dtype.as_datatype_enum
+    node.attr["shape"].shape.CopyFrom(spec.shape.as_proto())
 
 
 def _merge_shapes(traced: Any, inferred: Any) -> Any:

@@ -35,8 +35,7 @@ def to_device(tensor: Any, device: str) -> Any:
 
 def describe_variable(handle: Any) -> Any:
     """Return the type and shape of a variable as a `tf.TensorSpec`, from its handle."""
-    described = handle._handle_data.shape_and_type[0]
-    return tf.TensorSpec(tf.TensorShape(described.shape), tf.as_dtype(described.dtype))
+    return read_handle_data(handle._handle_data)
 
 
 def make_empty_variable(like: Any) -> Any:
@@ -132,8 +131,15 @@ def is_variable(tensor: Any) -> bool:
     """Return whether an input is the handle of a variable: other resources have no shape and type."""
     if getattr(tensor, "dtype", None) != tf.resource:
         return False
-    data = getattr(tensor, "_handle_data", None)
-    return data is not None and data.is_set and len(data.shape_and_type) == 1
+    return read_handle_data(getattr(tensor, "_handle_data", None)) is not None
+
+
+def read_handle_data(data: Any) -> Any:
+    """Return the type and shape of a variable as a `tf.TensorSpec` from its handle's data, None for other resources."""
+    if data is None or not data.is_set or len(data.shape_and_type) != 1:
+        return None
+    (described,) = data.shape_and_type
+    return tf.TensorSpec(tf.TensorShape(described.shape), tf.as_dtype(described.dtype))
 
 
 def is_object(tensor: Any) -> bool:

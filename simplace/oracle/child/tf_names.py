@@ -61,6 +61,7 @@ PLACEMENTS = Use("emulated devices and the observation of functions", _list_name
     python.framework.ops          EagerTensor._datatype_enum EagerTensor._num_elements EagerTensor.is_packed
     python.framework.ops          pack_eager_tensors
     python.framework.tensor_util  try_evaluate_constant
+    python.ops.handle_data_util   get_resource_handle_data
     python.ops.resource_variable_ops  ResourceVariable
     python.pywrap_tfe             TFE_FromDlpackCapsule TFE_ToDlpackCapsule
     python.pywrap_tfe             TFE_ContextGetExecutorForThread TFE_ContextSetExecutorForThread TFE_DeleteExecutor
@@ -129,6 +130,7 @@ DATASETS = Use("the names of functions of datasets", _list_names("""
 """))  # fmt: skip
 STEPS = Use("measurements", _list_names("""
     core.protobuf.rewriter_config_pb2  RewriterConfig
+    python.client.session         BaseSession BaseSession.run
     python.eager.context          Context.enable_collective_ops Context.set_server_def
     python.eager.polymorphic_function.concrete_function  ConcreteFunction._call_flat
     python.framework.ops          EagerTensor._handle_data Operation._control_outputs

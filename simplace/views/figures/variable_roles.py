@@ -24,13 +24,15 @@ class VariableRoles:
 
     def is_state(self, held: Held) -> bool:
         """Return whether a variable is read by none but updates of the optimizer."""
-        part = self._schedule.estimated.graph.nodes[held.node]
-        if part.op.startswith(UPDATES) or part.origin < 0:
-            return part.op.startswith(UPDATES)
+        estimated = self._schedule.estimated
+        part, is_update = estimated.graph.nodes[held.node], estimated.graph.nodes[held.node].op.startswith(UPDATES)
+        variables = sum(tensor.dtype == "resource" for tensor in estimated.list_inputs(held.node))
+        if part.origin < 0 or variables > 1:  # of a variable and its slots, which have no other ops
+            return is_update
         graph = self._schedule.placed.graph
         names = (graph.names[one] for one in (part.origin, *graph.walk_first_inputs(part.origin)))
         known = (name_kept(self._schedule, held), *names) if self._clusters else names
-        return next((bool(self._variables[name]) for name in known if name in self._variables), False)
+        return next((bool(self._variables[name]) for name in known if name in self._variables), is_update)
 
     @cached_property
     def parts(self) -> dict[int, StepPart]:
