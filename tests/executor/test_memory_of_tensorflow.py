@@ -370,6 +370,33 @@ def test_the_variables_of_what_xla_compiles_are_told_apart(tmp_path: Path) -> No
         assert {WEIGHTS, STATE} < drawn
 
 
+ROWS = """
+import tensorflow as tf
+
+table = tf.Variable(tf.ones([1000, 16]))
+
+@tf.function
+def step(rows):
+    with tf.GradientTape() as tape:
+        loss = tf.reduce_sum(tf.gather(table, rows) ** 2)
+    table.assign_sub(0.1 * tf.convert_to_tensor(tape.gradient(loss, table)))
+
+step(tf.range(5))
+"""
+
+
+@pytest.mark.usefixtures("forked")
+def test_the_copy_that_an_update_makes_is_of_the_kind_of_its_variable(tmp_path: Path) -> None:
+    """What is read by rows is copied before an update."""
+    script = tmp_path / "model.py"
+    script.write_text(ROWS)
+    memory = place(str(script), Settings(machine=Machine(gpus=1))).memory("step")
+    (gpu,) = (one for one in memory.to_json()["devices"] if one["device"].endswith("GPU:0"))
+    kinds, size = {one["kind"]: one["bytes"] for one in gpu["kinds"]}, 1000 * 16 * 4
+    assert kinds["variable"] == 2 * size
+    assert "state" not in kinds
+
+
 def list_large(log: AllocationLog, function: str | None) -> list[int]:
     """List the bytes that were allocated before the first call of a function, but for small ones."""
     return [one.size for one in log.before(function) if one.size >= SEEN]
