@@ -241,23 +241,31 @@ class _Estimator:
         graph = self.placed.graph
         shape, name = self.sizes.shape(node, slot), f"{graph.names[node]}:{slot}"
         has_bytes = dtypes.data_type_size(graph.out_types[node][slot]) is not None
-        if shape is None:
-            if is_loop_cond(graph.ops[node]):
-                return ()
-            self.shapes[node, slot] = ()  # for a loop that leads back here
-            sources = graph.list_sources(node)
-            yield from sources
-            inputs = [self.shapes[source] for source in sources]
-            values = [self._read_integers(*source) for source in sources]
-            inferred = infer_shape(graph.ops[node], graph.attrs[node], inputs, slot, values)
-            if has_bytes and inferred is None:
-                self.assumed.setdefault("rank", []).append(name)
-            return max(inputs, key=prod, default=()) if inferred is None else inferred
-        if node in self.folded:  # small, whatever its size
+        if shape is not None and min(shape, default=0) >= 0:
+            return shape
+        if shape is None and is_loop_cond(graph.ops[node]):
+            return ()
+        if shape is not None and node in self.folded:  # small, whatever its size
             return tuple(max(dim, 1) for dim in shape)
+        guess = self.shapes[node, slot] = self._fill(shape or ())  # for a loop that leads back here
+        sources = graph.list_sources(node)
+        yield from sources
+        inputs = [self.shapes[source] for source in sources]
+        values = [self._read_integers(*source) for source in sources]
+        inferred = infer_shape(graph.ops[node], graph.attrs[node], inputs, slot, values)
+        if inferred is not None and (shape is None or _agrees(shape, inferred)):
+            return inferred
+        if shape is None:
+            if has_bytes:
+                self.assumed.setdefault("rank", []).append(name)
+            return max(inputs, key=prod, default=())
         for place, dim in enumerate(shape):
             if dim < 0 and has_bytes:
                 self.assumed.setdefault("dimension" if place else "batch", []).append(name)
+        return guess
+
+    def _fill(self, shape: Sequence[int]) -> tuple[int, ...]:
+        """Return a shape with the batch as its first dimension, if that is unknown, and 1 as any other such."""
         return tuple(dim if dim >= 0 else self.batch if place == 0 else 1 for place, dim in enumerate(shape))
 
     def _read_integers(self, node: int, slot: int) -> Value:
@@ -363,6 +371,11 @@ class _Estimator:
         if not size and source.spec.same_address_space(target.spec):
             return 0.0
         return estimate_copy(self.model, devices, copy, size)
+
+
+def _agrees(shape: Sequence[int], inferred: Sequence[int]) -> bool:
+    """Return whether an inferred shape has the dimensions that are known."""
+    return len(shape) == len(inferred) and all(dim in (-1, own) for dim, own in zip(shape, inferred, strict=True))
 
 
 def _is_compiled(call: OpCall) -> bool:

@@ -286,10 +286,15 @@ _NETWORK: Mapping[str, Callable[[OpCall], float]] = {
 }
 
 
+_STRING = 24  # bytes of a tstring (tsl/platform/ctstring_internal.h); what is longer is elsewhere
+
+
 def make_tensor(dtype: str, shape: tuple[int, ...], element_size: int | None) -> Tensor:
-    """Make a tensor; types without a fixed element size have no bytes.
+    """Make a tensor; types without a fixed element size have no bytes, but strings what each has in the tensor itself.
 
     >>> make_tensor("float32", (2, 3), 4).size, make_tensor("resource", (), None).size
     (24, 0)
+    >>> make_tensor("string", (10,), None).size
+    240
     """
-    return Tensor(dtype, shape, prod(shape) * (element_size or 0))
+    return Tensor(dtype, shape, prod(shape) * (_STRING if dtype == "string" else element_size or 0))

@@ -8,6 +8,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 
 from simplace.costs.cost_model import Tensor
+from simplace.executor.slice_memory import is_rows_of
 from simplace.graph.op_kinds import (
     ARGS,
     CONSTANTS,
@@ -29,35 +30,34 @@ ROW_ACCESS = ("ResourceGather", "ResourceScatter", "ResourceSparseApply")
 # What updates variables in place, or in a copy while somebody holds what was read (PrepareToUpdateVariable there).
 UPDATES = ("AssignAddVariableOp", "AssignSubVariableOp", "ResourceApply", "ResourceStridedSliceAssign")
 
-UNPACK = "Unpack"  # which allocates outputs that something needs (unpack_op.cc, output_required)
 # Ops whose outputs are their inputs, first to first; what follows is one buffer under another shape.
 _HANDED_ON = frozenset({"IdentityN", LOOP_COND}).union(IDENTITIES, RETVALS)
 _FIRST_HANDED_ON = frozenset(
     "StopGradient PreventGradient Snapshot CheckNumerics Reshape Squeeze ExpandDims EnsureShape Bitcast".split()
 ).union(CONTROL_FLOW)
-# Ops that do so where nothing changes: the output has the shape of the input (tile_ops.cc, broadcast_to_op.cc,
-# slice_op.cc, strided_slice_op.cc), or as many elements (reduction_ops_common.h: nothing is reduced).
-_FIRST_IF_SAME_SHAPE = frozenset("Tile BroadcastTo Slice StridedSlice Pad PadV2 MirrorPad Concat ConcatV2".split())
-_FIRST_IF_SAME_SIZE = frozenset("Sum Mean Max Min Prod All Any Pack Unpack".split())
+# Ops that do so where nothing changes: the output has the shape of the input (tile_ops.cc, broadcast_to_op.cc), or as
+# many elements (reduction_ops_common.h: nothing is reduced).
+_FIRST_IF_SAME_SHAPE = frozenset("Tile BroadcastTo Pad PadV2 MirrorPad Concat ConcatV2".split())
+_FIRST_IF_SAME_SIZE = frozenset("Sum Mean Max Min Prod All Any Pack".split())
 # Ops whose outputs are rows of an input, which stays in memory for them, where rows are a multiple of what Eigen
-# aligns to (unpack_op.cc, split_op.cc, split_v_op.cc, slice_op.cc, strided_slice_op.cc; ops_util.h): its number.
-_ROWS_OF = {"Unpack": 0, "Split": 1, "SplitV": 0, "Slice": 0, "StridedSlice": 0}
-_ALIGNMENT = 64  # bytes: EIGEN_MAX_ALIGN_BYTES
+# aligns to (split_op.cc, split_v_op.cc; ops_util.h): its number. See `slice_memory` for slices.
+_ROWS_OF = {"Split": 1, "SplitV": 0}
 # Ops that write an output into an input which nobody else needs, of the same type and size: any of their inputs ...
 _INTO_ANY = frozenset(
-    "Abs Acos Acosh Add AddV2 Asin Asinh Atan Atan2 Atanh BitwiseAnd BitwiseOr BitwiseXor Ceil Cos Cosh Digamma Div "
-    "DivNoNan Erf Erfc Exp Expm1 Floor FloorDiv FloorMod Inv InvGrad Invert Lgamma Log Log1p LogicalAnd LogicalNot "
-    "LogicalOr Maximum Minimum Mod Mul MulNoNan Neg Pow RealDiv Reciprocal ReciprocalGrad Rint Round Rsqrt RsqrtGrad "
-    "Sigmoid SigmoidGrad Sign Sin Sinh Sqrt SqrtGrad Square SquaredDifference Sub Tan Tanh TanhGrad TruncateDiv "
-    "TruncateMod Xdivy Xlogy Relu Relu6 ReluGrad Relu6Grad Elu EluGrad Selu SeluGrad LeakyRelu LeakyReluGrad Softplus "
-    "SoftplusGrad Softsign SoftsignGrad BiasAdd BiasAddV1 Softmax LogSoftmax AddN ClipByValue "
-    "ZerosLike OnesLike Cholesky CholeskyGrad MatrixInverse MatrixExponential MatrixLogarithm MatrixSquareRoot "
-    "MatrixDeterminant BesselI0 BesselI0e BesselI1 BesselI1e BesselJ0 BesselJ1 BesselK0 BesselK0e BesselK1 BesselK1e "
-    "BesselY0 BesselY1 Dawsn Erfinv Expint FresnelCos FresnelSin Igamma IgammaGradA Igammac LeftShift Ndtri NextAfter "
-    "Polygamma RandomGammaGrad RightShift Spence Zeta".split()
+    "Abs Acos Acosh Add AddV2 Asin Asinh Atan Atan2 Atanh BitwiseAnd BitwiseOr BitwiseXor Ceil Conj Cos Cosh "
+    "Digamma Div DivNoNan Erf Erfc Exp Expm1 Floor FloorDiv FloorMod Inv InvGrad Invert Lgamma Log Log1p LogicalAnd "
+    "LogicalNot LogicalOr Maximum Minimum Mod Mul MulNoNan Neg Pow RealDiv Reciprocal ReciprocalGrad Rint Round "
+    "Rsqrt RsqrtGrad Sigmoid SigmoidGrad Sign Sin Sinh Sqrt SqrtGrad Square SquaredDifference Sub Tan Tanh TanhGrad "
+    "TruncateDiv TruncateMod Xdivy Xlogy Relu Relu6 ReluGrad Relu6Grad Elu EluGrad Selu SeluGrad LeakyRelu "
+    "LeakyReluGrad Softplus SoftplusGrad Softsign SoftsignGrad BiasAdd BiasAddV1 Softmax LogSoftmax AddN "
+    "ClipByValue ZerosLike OnesLike Cholesky CholeskyGrad MatrixInverse MatrixExponential MatrixLogarithm "
+    "MatrixSquareRoot MatrixDeterminant BesselI0 BesselI0e BesselI1 BesselI1e BesselJ0 BesselJ1 BesselK0 BesselK0e "
+    "BesselK1 BesselK1e BesselY0 BesselY1 Dawsn Erfinv Expint FresnelCos FresnelSin Igamma IgammaGradA Igammac "
+    "LeftShift Ndtri NextAfter Polygamma RandomGammaGrad RightShift Spence Zeta".split()
 )
 # ... or, by output, one of these (xent_op.cc, sparse_xent_op.cc, cwise_op_select.cc, fused_batch_norm_op.cc,
-# maxpooling_op.cc; linalg/linalg_ops_common.cc and the ops made of it, matrix_band_part_op.cc, matrix_set_diag_op.cc).
+# maxpooling_op.cc; linalg/linalg_ops_common.cc and the ops made of it, matrix_band_part_op.cc, matrix_set_diag_op.cc,
+# lu_op.cc; image/adjust_hue_op.cc, regex_replace_op.cc, strided_slice_op.cc).
 _INTO_SOME: Mapping[str, Mapping[int, tuple[int, ...]]] = {
     "SoftmaxCrossEntropyWithLogits": {1: (0,)},
     "SparseSoftmaxCrossEntropyWithLogits": {1: (0,)},
@@ -76,6 +76,11 @@ _INTO_SOME: Mapping[str, Mapping[int, tuple[int, ...]]] = {
     "LogMatrixDeterminant": {0: (0,), 1: (0,)},
     "MaxPoolGrad": {0: (0,)},
     "MaxPoolGradV2": {0: (0,)},
+    "AdjustHue": {0: (0,)},
+    "Lu": {0: (0,)},
+    "RegexReplace": {0: (0,)},
+    "StaticRegexReplace": {0: (0,)},
+    "TensorStridedSliceUpdate": {0: (0,)},
 }
 
 
@@ -87,14 +92,11 @@ def find_input_handed_on(op: str, slot: int, inputs: Sequence[Tensor], output: T
     (1, -1)
     >>> find_input_handed_on("Tile", 0, [a, a], a), find_input_handed_on("Tile", 0, [a, a], b)
     (0, -1)
-    >>> rows, row, small = Tensor("float32", (9, 32), 1152), Tensor("float32", (32,), 128), Tensor("float32", (3,), 12)
-    >>> find_input_handed_on("Unpack", 5, [rows], row), find_input_handed_on("Unpack", 1, [a], small)
-    (0, -1)
-    >>> scalar = Tensor("float32", (), 4)
-    >>> find_input_handed_on("StridedSlice", 0, [scalar], scalar)
-    0
+    >>> rows, part, axis = Tensor("float32", (9, 32), 1152), Tensor("float32", (3, 32), 384), Tensor("int32", (), 4)
+    >>> find_input_handed_on("Split", 2, [axis, rows], part), find_input_handed_on("SplitV", 0, [b, axis, axis], a)
+    (1, -1)
     """
-    if op in _ROWS_OF and len(inputs) > _ROWS_OF[op] and _is_rows_of(inputs[_ROWS_OF[op]], output):
+    if op in _ROWS_OF and len(inputs) > _ROWS_OF[op] and is_rows_of(inputs[_ROWS_OF[op]], output):
         return _ROWS_OF[op]
     if op == "Transpose" and inputs and _keeps_order(inputs[0], output):
         return 0
@@ -104,10 +106,7 @@ def find_input_handed_on(op: str, slot: int, inputs: Sequence[Tensor], output: T
         return 0 if inputs else -1
     if not inputs or slot:
         return -1
-    has_shape = inputs[0].shape == output.shape or (
-        op == "StridedSlice" and (inputs[0].dtype, inputs[0].size) == (output.dtype, output.size)
-    )
-    is_first = (op in _FIRST_IF_SAME_SHAPE and has_shape) or (
+    is_first = (op in _FIRST_IF_SAME_SHAPE and inputs[0].shape == output.shape) or (
         op in _FIRST_IF_SAME_SIZE and inputs[0].size == output.size and inputs[0].dtype == output.dtype
     )
     return 0 if is_first else -1
@@ -126,15 +125,6 @@ def list_forwardable(op: str, slot: int, inputs: Sequence[Tensor], output: Tenso
     elif op in _INTO_SOME:
         among = _INTO_SOME[op].get(slot, ())
     return [i for i in among if i < len(inputs) and _fits(inputs[i], output)]
-
-
-def _is_rows_of(given: Tensor, output: Tensor) -> bool:
-    """Return whether an output is rows of a tensor that are aligned wherever they begin; a scalar has no rows."""
-    if not given.shape:
-        return False
-    row = given.shape[1:]
-    is_part = 0 < output.size <= given.size and (output.shape == row or output.shape[1:] == row)
-    return is_part and given.size // given.shape[0] % _ALIGNMENT == 0
 
 
 def _keeps_order(given: Tensor, output: Tensor) -> bool:

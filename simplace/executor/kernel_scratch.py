@@ -8,18 +8,22 @@ GPU depends on the algorithm that it chooses there, and is not known here.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from functools import cache
 from math import prod
 from pathlib import Path
-from typing import NamedTuple
+from types import MappingProxyType
+from typing import Any, NamedTuple
 
 from simplace.costs.cost_model import Tensor
 from simplace.costs.estimate import EstimatedGraph
+from simplace.executor import cpu_scratch
+from simplace.executor.cpu_scratch import HALVES
 from simplace.executor.einsum_memory import list_einsum_scratch
 from simplace.executor.reduction_memory import REDUCTIONS, find_shuffled
 from simplace.graph.constant_numbers import read_numbers
 from simplace.graph.node_def import TensorInfo
+from simplace.partition.graph_partition import PartitionedGraph
 
 _WORKING_SET = 30 << 20  # bytes of the images that one product takes together (target_working_set_size)
 _LEAST_WORK = 256 << 10  # bytes of one image for each thread, from which images are taken one by one (l2_cache_size)
@@ -27,22 +31,26 @@ _MOST_OVERHEAD = 25  # kMaxTempAllocationOverhead
 _ASSUMED_CACHE = 2 << 20  # bytes of an L3 cache of which nothing is known
 _INDEX = 8  # bytes of the position of a maximum, an int64
 _FLOAT = 4  # bytes
-_PACKET = 4  # floats of a vector register, with SSE
+_PACKET = 32  # bytes of a vector register, with AVX
 FILTER, INPUT = "Conv2DBackpropFilter", "Conv2DBackpropInput"
 _FILTER_3D = frozenset({"Conv3DBackpropFilter", "Conv3DBackpropFilterV2"})
 _INPUT_3D = frozenset({"Conv3DBackpropInput", "Conv3DBackpropInputV2"})
 _DEPTHWISE = "DepthwiseConv2dNativeBackpropFilter"
 _EINSUM, _MIRRORED = "Einsum", "MirrorPadGrad"
 _PRODUCTS = frozenset({"MatMul", "BatchMatMul", "BatchMatMulV2", "BatchMatMulV3"})
-_HALVES = frozenset({"float16", "bfloat16"})
 POOLINGS = frozenset({"MaxPoolGrad", "MaxPoolGradV2"})
-BEFORE_OUTPUTS = POOLINGS | {_EINSUM}  # what allocates it before its outputs
-TAKING = BEFORE_OUTPUTS | REDUCTIONS | _PRODUCTS | _FILTER_3D | _INPUT_3D | {FILTER, INPUT, _DEPTHWISE, _MIRRORED}
+BEFORE_OUTPUTS = POOLINGS.union({_EINSUM}, cpu_scratch.EARLY_RULES)  # what allocates it before its outputs
+TAKING = BEFORE_OUTPUTS.union(
+    REDUCTIONS, _PRODUCTS, _FILTER_3D, _INPUT_3D, {FILTER, INPUT, _DEPTHWISE, _MIRRORED}, cpu_scratch.LATE_RULES
+)
 _LARGEST = 1  # the number of the input that the gradient of a pooling computes again
 
 
 class KernelCall(NamedTuple):
-    """Record of what a kernel is given and makes: with the equation of an Einsum, the axes of a reduction if known."""
+    """Record of what a kernel is given and makes, and of its attributes.
+
+    Also of the equation of an Einsum, and of the axes of a reduction, if they are known.
+    """
 
     op: str
     inputs: Sequence[Tensor]
@@ -50,6 +58,7 @@ class KernelCall(NamedTuple):
     is_on_cpu: bool = True
     equation: str = ""
     axes: tuple[int, ...] | None = None
+    attrs: Mapping[str, Any] = MappingProxyType({})
 
 
 def make_call(estimated: EstimatedGraph, node: int) -> KernelCall:
@@ -57,12 +66,19 @@ def make_call(estimated: EstimatedGraph, node: int) -> KernelCall:
     graph, part = estimated.graph, estimated.graph.nodes[node]
     is_on_cpu = graph.placed.devices.by_name[part.device].type == "CPU"
     equation = graph.attrs_of(node).get("equation", b"") if part.op == _EINSUM else b""
-    sources = [edge.src for edge in graph.ins[node] if edge.dst_slot == 1] if part.op in REDUCTIONS else []
-    axes = graph.attrs_of(sources[0]).get("value") if sources else None
-    numbers = read_numbers(axes) if isinstance(axes, TensorInfo) else None
+    axes = read_constant(graph, node, 1) if part.op in REDUCTIONS else None
     text = equation.decode() if isinstance(equation, bytes) else ""
-    asked = (numbers,) if isinstance(numbers, int) else numbers
-    return KernelCall(part.op, estimated.list_inputs(node), estimated.outputs[node], is_on_cpu, text, asked)
+    return KernelCall(
+        part.op, estimated.list_inputs(node), estimated.outputs[node], is_on_cpu, text, axes, graph.attrs_of(node)
+    )
+
+
+def read_constant(graph: PartitionedGraph, node: int, place: int) -> tuple[int, ...] | None:
+    """Return the whole numbers of an input that is a constant, None for others."""
+    sources = [edge.src for edge in graph.ins[node] if edge.dst_slot == place]
+    value = graph.attrs_of(sources[0]).get("value") if sources else None
+    numbers = read_numbers(value) if isinstance(value, TensorInfo) else None
+    return (numbers,) if isinstance(numbers, int) else numbers
 
 
 def list_scratch(call: KernelCall, threads: int) -> list[int]:
@@ -91,6 +107,8 @@ def list_scratch(call: KernelCall, threads: int) -> list[int]:
 
 def _list_on_cpu(call: KernelCall, threads: int) -> list[int]:
     op, inputs, outputs = call.op, call.inputs, call.outputs
+    if op in cpu_scratch.RULES and inputs and outputs:
+        return cpu_scratch.RULES[op](inputs, outputs, call.attrs, threads)
     if op in POOLINGS and len(inputs) > _LARGEST:
         return [_INDEX * prod(inputs[_LARGEST].shape)]
     if op in (FILTER, INPUT):
@@ -99,7 +117,7 @@ def _list_on_cpu(call: KernelCall, threads: int) -> list[int]:
         return [measure_columns_3d(call, _find_last_cache())]
     if op == _DEPTHWISE:
         return [_measure_padded(call)]
-    if op in _PRODUCTS and inputs and all(one.dtype in _HALVES for one in inputs):
+    if op in _PRODUCTS and inputs and all(one.dtype in HALVES for one in inputs):
         return [_FLOAT * prod(one.shape) for one in (*inputs, *outputs)]  # each is converted
     return []
 
@@ -152,8 +170,10 @@ def _measure_padded(call: KernelCall) -> int:
         return 0
     window = call.outputs[0]
     height, width, channels, multiplier = window.shape
-    depth = -(-channels * multiplier // _PACKET) * _PACKET
-    return call.inputs[0].shape[0] * height * width * depth * (window.size // max(1, prod(window.shape)))
+    element = window.size // max(1, prod(window.shape))
+    lanes = max(1, _PACKET // max(1, element))
+    depth = -(-channels * multiplier // lanes) * lanes
+    return call.inputs[0].shape[0] * height * width * depth * element
 
 
 @cache

@@ -16,12 +16,8 @@ from simplace.costs.cost_model import Tensor
 from simplace.executor.variable_memory import Buffer
 
 RESERVE = "TensorListReserve"
+_VALUE = {"TensorListPushBack": 1, "TensorListSetItem": 2}  # the number of the input that is put into the list
 _SET = "TensorListSetItem"
-_PUT = {"TensorListPushBack": 1, _SET: 2}  # the number of the input
-_POP, _GET, _FROM, _RESIZE = "TensorListPopBack", "TensorListGetItem", "TensorListFromTensor", "TensorListResize"
-_ADD, _ZEROS = "AddN", "ZerosLike"  # of numbers as well as of lists
-_WRAP, _UNWRAP = "OptionalFromValue", "OptionalGetValue"
-_LIST_OPS = frozenset({"EmptyTensorList", RESERVE, _POP, _GET, _FROM, _RESIZE, _WRAP, _UNWRAP}).union(_PUT)
 
 
 @dataclass(slots=True, eq=False)
@@ -67,7 +63,7 @@ class ListCall:
 
 def is_about_lists(op: str, given: Sequence[Tensor]) -> bool:
     """Return whether an op makes lists, or computes something of what it is given, which may be lists."""
-    return op in _LIST_OPS or (op in (_ADD, _ZEROS) and bool(given) and given[0].dtype == "variant")
+    return op in _RULES and (op not in _OF_NUMBERS_TOO or (bool(given) and given[0].dtype == "variant"))
 
 
 def compute_list(call: ListCall, memory: ListMemory) -> list[Buffer | None]:
@@ -76,43 +72,80 @@ def compute_list(call: ListCall, memory: ListMemory) -> list[Buffer | None]:
     Which element an index means is not known here: a full list is taken to be read, and written, one after the other,
     as loops do; of any other the last element is read, and each that is written is a new one.
     """
-    if call.op == _GET:
-        return [_read(call, memory)]
-    if call.op == _WRAP:
-        items = [call.inputs.get(i) for i in range(len(call.given))]
-        return [_make([_use(item if isinstance(item, Buffer) else None) for item in items], len(items))]
-    if call.op == _UNWRAP:
-        known = call.inputs.get(0)
-        held = known.items if isinstance(known, ListBuffer) else ()
-        sizes = [tensor.size for tensor in call.outputs]
-        return [_use(held[i]) if i < len(held) else memory.allocate(i, size) for i, size in enumerate(sizes)]
-    if call.op == _FROM:
-        return [_split(call.given[0], memory)]
-    if call.op == _ADD:
-        return [_add([each for each in call.inputs.values() if isinstance(each, ListBuffer)], memory)]
-    known = call.inputs.get(0)
-    if call.op == _ZEROS and isinstance(known, ListBuffer):
-        zeros = [None if item is None else memory.allocate(0, item.size) for item in known.items]
-        return [_make(zeros, known.length)]
-    made = _take_over(known)
-    if call.op != _SET:
-        made.length = call.length or None  # an array of no elements grows
-    if call.op == _POP:
-        return [made, made.items.pop() if made.items else memory.allocate(1, call.outputs[1].size)]
-    if call.op in _PUT:
-        given = call.inputs.get(_PUT[call.op])
-        _put(made, _use(given if isinstance(given, Buffer) else None), memory)
+    return _RULES[call.op](call, memory)
+
+
+def _begin(call: ListCall, memory: ListMemory) -> list[Buffer | None]:
+    """Return the list that is given, or an empty one, with as many elements as it is to have."""
+    made = _take_over(call.inputs.get(0))
+    made.length = call.length or None  # an array of no elements grows
     return [made]
 
 
-def _read(call: ListCall, memory: ListMemory) -> Buffer | None:
+def _put_item(call: ListCall, memory: ListMemory) -> list[Buffer | None]:
+    made, given = _take_over(call.inputs.get(0)), call.inputs.get(_VALUE[call.op])
+    if call.op != _SET:
+        made.length = call.length or None
+    _put(made, _use(given if isinstance(given, Buffer) else None), memory)
+    return [made]
+
+
+def _put_rows(call: ListCall, memory: ListMemory) -> list[Buffer | None]:
+    """Return a list with copies of the rows of a tensor."""
+    made = _take_over(call.inputs.get(0))
+    for item in _split(call.given[1], memory).items:
+        _put(made, item, memory)
+    return [made]
+
+
+def _pop(call: ListCall, memory: ListMemory) -> list[Buffer | None]:
+    made = _take_over(call.inputs.get(0))
+    made.length = call.length or None
+    return [made, made.items.pop() if made.items else memory.allocate(1, call.outputs[1].size)]
+
+
+def _wrap(call: ListCall, memory: ListMemory) -> list[Buffer | None]:
+    items = [call.inputs.get(i) for i in range(len(call.given))]
+    return [_make([_use(item if isinstance(item, Buffer) else None) for item in items], len(items))]
+
+
+def _unwrap(call: ListCall, memory: ListMemory) -> list[Buffer | None]:
+    known = call.inputs.get(0)
+    held = known.items if isinstance(known, ListBuffer) else ()
+    sizes = [tensor.size for tensor in call.outputs]
+    return [_use(held[i]) if i < len(held) else memory.allocate(i, size) for i, size in enumerate(sizes)]
+
+
+def _make_of_rows(call: ListCall, memory: ListMemory) -> list[Buffer | None]:
+    return [_split(call.given[0], memory)]
+
+
+def _make_of_parts(call: ListCall, memory: ListMemory) -> list[Buffer | None]:
+    """Return a list with copies of parts of a tensor, one for each length that is given."""
+    parts = call.given[2].shape[0] if call.given[2].shape else 0
+    return [_make([memory.allocate(0, call.given[0].size // parts) for _ in range(parts)], parts or None)]
+
+
+def _sum(call: ListCall, memory: ListMemory) -> list[Buffer | None]:
+    return [_add([each for each in call.inputs.values() if isinstance(each, ListBuffer)], memory)]
+
+
+def _make_zeros(call: ListCall, memory: ListMemory) -> list[Buffer | None]:
+    known = call.inputs.get(0)
+    if not isinstance(known, ListBuffer):
+        return _begin(call, memory)
+    zeros = [None if item is None else memory.allocate(0, item.size) for item in known.items]
+    return [_make(zeros, known.length)]
+
+
+def _get(call: ListCall, memory: ListMemory) -> list[Buffer | None]:
     known = call.inputs.get(0)
     if not isinstance(known, ListBuffer) or not known.items:
-        return memory.allocate(0, call.outputs[0].size)
+        return [memory.allocate(0, call.outputs[0].size)]
     if not known.is_full:
-        return _use(known.items[-1])
+        return [_use(known.items[-1])]
     known.reads += 1
-    return _use(known.items[(known.reads - 1) % len(known.items)])
+    return [_use(known.items[(known.reads - 1) % len(known.items)])]
 
 
 def _put(known: ListBuffer, item: Buffer | None, memory: ListMemory) -> None:
@@ -169,3 +202,25 @@ def _take_over(given: object) -> ListBuffer:
     else:
         made.items = [_use(item) for item in given.items]
     return made
+
+
+_Rule = Callable[[ListCall, ListMemory], list[Buffer | None]]
+_RULES: Mapping[str, _Rule] = {
+    "EmptyTensorList": _begin,
+    RESERVE: _begin,
+    "TensorListResize": _begin,
+    "TensorListPushBack": _put_item,
+    _SET: _put_item,
+    "TensorListPopBack": _pop,
+    "TensorListGetItem": _get,
+    "TensorListFromTensor": _make_of_rows,
+    "TensorListScatter": _make_of_rows,
+    "TensorListScatterV2": _make_of_rows,
+    "TensorListScatterIntoExistingList": _put_rows,
+    "TensorListSplit": _make_of_parts,
+    "OptionalFromValue": _wrap,
+    "OptionalGetValue": _unwrap,
+    "AddN": _sum,
+    "ZerosLike": _make_zeros,
+}
+_OF_NUMBERS_TOO = frozenset({"AddN", "ZerosLike"})

@@ -7,8 +7,9 @@ from functools import partial
 
 from simplace.costs.cost_model import Tensor
 from simplace.costs.estimate import EstimatedGraph
-from simplace.executor import kernel_memory, kernel_scratch
+from simplace.executor import kernel_memory, kernel_scratch, slice_memory
 from simplace.executor.bfc_allocator import round_up
+from simplace.executor.kernel_scratch import read_constant
 from simplace.executor.list_memory import ListBuffer, ListCall, ListMemory, compute_list, is_about_lists
 from simplace.executor.trace import (
     ARGUMENTS,
@@ -57,6 +58,7 @@ class TraceRecorder:
         self._writers: set[int] = set()  # the nodes that assign or update variables
         self._row_accesses: set[int] = set()  # those that read or write rows of variables
         self._resident: list[KeptTensor] = []
+        self._handed_on: dict[tuple[int, int], int] = {}  # by node and slot, the input that an output is
         self._results: list[object] = []  # of the current step, which are alive until it ends
         self._find_resident()
 
@@ -146,9 +148,11 @@ class TraceRecorder:
     ) -> Buffer | None:
         """Forward the buffer of an input, write into it, or allocate one."""
         op, output = self._graph.nodes[node].op, self._estimated.outputs[node][slot]
-        if op == kernel_memory.UNPACK and not any(edge.src_slot == slot for edge in self._graph.outs[node]):
-            return None
-        handed_on = kernel_memory.find_input_handed_on(op, slot, given, output)
+        if op == slice_memory.UNPACK and not any(edge.src_slot == slot for edge in self._graph.outs[node]):
+            return None  # it allocates outputs that something needs (unpack_op.cc, output_required)
+        if (node, slot) not in self._handed_on:
+            self._handed_on[node, slot] = self._find_handed_on(node, slot, given)
+        handed_on = self._handed_on[node, slot]
         if handed_on >= 0:
             found = next(iter(payloads.values()), None) if is_merge(op) else payloads.get(handed_on)
             if not isinstance(found, Buffer):
@@ -163,6 +167,15 @@ class TraceRecorder:
                 found.uses += 1
                 return found
         return self._output(node, slot, output.size, time, span)
+
+    def _find_handed_on(self, node: int, slot: int, given: list[Tensor]) -> int:
+        """Return the number of the input that an output is, or is a part of, -1 for none."""
+        op, output = self._graph.nodes[node].op, self._estimated.outputs[node][slot]
+        if op not in slice_memory.SLICES or not given:
+            return kernel_memory.find_input_handed_on(op, slot, given, output)
+        numbers = [read_constant(self._graph, node, place) for place in range(1, len(given))]
+        attrs = self._graph.attrs_of(node)
+        return 0 if slice_memory.shares_memory(op, attrs, given[0], output, numbers) else -1
 
     def _inputs(self, node: int) -> list[Tensor]:
         """List what a node is given, by slot."""
