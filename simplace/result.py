@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any, Self
 from simplace.devices.device_set import DeviceSet
 from simplace.errors import AmbiguousNodeError, NodeNotFoundError, ProgramError, SimplaceError, join_choices
 from simplace.graph.dtypes import DataType
-from simplace.graph.op_kinds import ASSIGNMENTS, DATAFLOW_ONLY, PLACEHOLDERS, READS, is_arg
+from simplace.graph.op_kinds import ASSIGNMENTS, DATAFLOW_ONLY, IDENTITIES, PLACEHOLDERS, READS, VARIABLES, is_arg
 from simplace.partition.collective_members import Collective
 from simplace.partition.copies import Communication, find_communication
 from simplace.partition.rewrite_graph import rewrite_placed_graph
@@ -34,6 +34,9 @@ if TYPE_CHECKING:
     from simplace.program.observation import Ending, PythonFact, Unreached
     from simplace.program.placed_graph import PlacedNode
 
+_TAKING = ("IteratorGetNext", "QueueDequeue", "ReaderRead")  # what the names of ops that take an element begin with
+_ASKING = frozenset({"IsVariableInitialized", "VarIsInitializedOp"})
+_DATA = PLACEHOLDERS | {"PlaceholderWithDefault"}
 _INITIALIZER = "initialize_variables"  # how tf.function names the function that lifts initializers out of another
 
 
@@ -104,17 +107,31 @@ class Placed:
     def is_initializer(self) -> bool:
         """Return whether the program does nothing but give variables their first values.
 
-        It assigns, and it reads no variable, no argument but variables, and no element of a dataset.
+        It assigns, and it reads no variable, no argument but variables, and no element of a dataset or a queue.
         """
         if self.name == _INITIALIZER:
             return True
         graph = self.placement.graph
         kinds = {graph.ops[node] for node in graph.op_ids}
-        if kinds.isdisjoint(ASSIGNMENTS) or self.clusters or not kinds.isdisjoint(READS | PLACEHOLDERS):
+        if kinds.isdisjoint(ASSIGNMENTS) or self.clusters or not kinds.isdisjoint(READS | _DATA):
+            return False
+        if any(self._computes_with_variable(node) for node in graph.op_ids):
             return False
         given = (node for node in graph.op_ids if is_arg(graph.ops[node]))
         takes_data = any(graph.out_types[node][0] != DataType.DT_RESOURCE for node in given)
-        return not takes_data and not any(op.startswith("IteratorGetNext") for op in kinds)
+        return not takes_data and not any(op.startswith(_TAKING) for op in kinds)
+
+    def _computes_with_variable(self, node: int) -> bool:
+        """Return whether a node takes the value of a variable that hands out references, and does not assign to it."""
+        graph = self.placement.graph
+        if graph.ops[node] in ASSIGNMENTS or graph.ops[node] in IDENTITIES or graph.ops[node] in _ASKING:
+            return False
+        for source, _ in graph.list_sources(node):
+            origins = (source, *graph.walk_first_inputs(source)) if graph.ops[source] in IDENTITIES else (source,)
+            origin = next((one for one in origins if graph.ops[one] not in IDENTITIES), source)
+            if graph.ops[origin] in VARIABLES:
+                return True
+        return False
 
     @property
     def is_first_call(self) -> bool:

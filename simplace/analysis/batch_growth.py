@@ -17,11 +17,11 @@ from simplace.costs.estimate import EstimatedGraph
 from simplace.costs.layer_shapes import is_kept
 from simplace.graph.algorithm import order_by_postorder, reverse_reachable
 from simplace.graph.builder import CONTROL
-from simplace.graph.op_kinds import ARGS, CONSTANTS, PLACEHOLDERS
+from simplace.graph.op_kinds import ARGS, BATCH_DEQUEUES, CONSTANTS, PLACEHOLDERS
 from simplace.partition.graph_partition import PartitionedGraph
 
 ELEMENTS = frozenset({"IteratorGetNext", "IteratorGetNextSync", "OptionalGetValue"})
-GIVEN = ARGS | PLACEHOLDERS | ELEMENTS
+GIVEN = ARGS | PLACEHOLDERS | ELEMENTS | BATCH_DEQUEUES
 _PRODUCTS = frozenset({"MatMul", "BatchMatMul", "BatchMatMulV2", "BatchMatMulV3"})
 _TURNED = ("transpose_a", "adj_x")  # the rows of such a product are the columns of what it is given
 _WHOLE_TYPES = ("int32", "int64", "bool")

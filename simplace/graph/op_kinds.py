@@ -47,6 +47,9 @@ ACCUMULATE_N = "AccumulateNV2"
 PARALLEL_CONCAT = "ParallelConcat"
 REPLACED = frozenset({ACCUMULATE_N, PARALLEL_CONCAT})  # by other ops, before a graph is placed
 PLACEHOLDERS = frozenset({"Placeholder", "PlaceholderV2"})  # tensorflow/core/graph/subgraph.cc
+BATCH_DEQUEUES = frozenset(  # what takes as many elements from a queue, or a reader, as it is told
+    "QueueDequeueMany QueueDequeueManyV2 QueueDequeueUpTo QueueDequeueUpToV2 ReaderReadUpTo ReaderReadUpToV2".split()
+)
 READS = frozenset({"ReadVariableOp", "ResourceGather", "ResourceGatherNd"})
 ASSIGNMENTS = frozenset({"Assign", "AssignVariableOp"})
 _WRITES = ("ResourceApply", "ResourceSparseApply", "ResourceScatter", "Apply", "SparseApply", "Scatter", "Assign")

@@ -249,6 +249,23 @@ def test_each_run_of_a_session_has_its_copies(write) -> None:
     ]
 
 
+def test_a_session_has_the_sizes_of_its_first_element(write) -> None:
+    write("""\
+        import numpy as np
+        import tensorflow.compat.v1 as tf
+        tf.disable_v2_behavior()
+        rows = tf.data.Dataset.from_tensor_slices((np.ones([7, 4], "f"), ["a"] * 7)).batch(5)
+        x, words = tf.data.make_one_shot_iterator(rows).get_next()
+        product = tf.matmul(x, tf.ones([4, 3]), name="product")
+        with tf.Session() as session:
+            print(session.run([product, tf.strings.length(words, name="length")])[0].shape)
+            assert session.run(product).shape == (2, 3)
+    """)
+    (session,) = place_whole_program()
+    found = shapes(session)
+    assert (found["IteratorGetNext"], found["product"], found["length"]) == ((5, 4), (5, 3), (5,))
+
+
 def test_what_does_not_fit_leaves_the_sizes_open_and_fails_as_it_would(write) -> None:
     write("""\
         import numpy as np

@@ -21,6 +21,7 @@ from simplace.oracle.child.cpu_functions import explain_lack, lacks_kernel
 from simplace.oracle.child.cpu_sessions import CpuSessions, list_needed_types, prepare_run, takes_element
 from simplace.oracle.child.cut_sessions import CutSessions
 from simplace.oracle.child.devices import computes_nothing, describe_devices, describe_remote, session_config
+from simplace.oracle.child.element_shapes import TAKES
 from simplace.oracle.child.error_handlers import find_handlers
 from simplace.oracle.child.failures import code_name
 from simplace.oracle.child.functions import note_graph
@@ -28,8 +29,8 @@ from simplace.oracle.child.partition_graphs import Run
 from simplace.oracle.child.patches import patch_method
 from simplace.oracle.child.recorder import list_placed
 from simplace.oracle.child.run_parts import RunParts
-from simplace.oracle.child.session_datasets import SessionDatasets, tensor_name
-from simplace.oracle.child.tensors import make_zeros
+from simplace.oracle.child.session_datasets import SessionDatasets, list_needed, tensor_name
+from simplace.oracle.child.tensors import is_object, make_zeros
 from simplace.oracle.child.tf_private import config_pb2, context, op_def_registry
 from simplace.oracle.child.tf_private import pywrap_tf_session as tf_session
 from simplace.oracle.child.tf_private import session as session_module
@@ -115,7 +116,7 @@ class SessionRuns:
             session._simplace_starved = frozenset()  # names of queues and the like
             session._simplace_program = -1
             session._simplace_runs = set()  # the runs that were told, each as text
-            session._simplace_fed = {}  # the shapes that were fed first, by node
+            session._simplace_fed = {}  # the shapes that were fed, or taken from iterators, first, by node
             session._simplace_failed = {}  # by handle of a partial run
             session._simplace_prepared = set()
             session._simplace_iterators = set()  # the names of ops that made one
@@ -151,9 +152,34 @@ class SessionRuns:
                 self._prepare(session, names, lambda: prepare(session, feeds, fetches, targets))
                 session._simplace_prepared.add(key)
                 self._place_datasets(session, names, feeds)
-            return self._compute(session, key, list(map(tensor_name, fetches)), lambda: self._cpu.run(session, *asked))
+            fetched = list(map(tensor_name, fetches))
+            return self._compute(session, key, fetched, lambda: self._run_on_cpu(session, key, asked))
 
         return run_observed
+
+    def _run_on_cpu(self, session: Any, key: tuple[Any, ...], asked: tuple[Any, ...]) -> Any:
+        """Run what the program asks for, and fetch what is taken from iterators too, if its shape is not known yet."""
+        taken = self._list_open_elements(session, key)
+        if not taken:
+            return self._cpu.run(session, *asked)
+        options, feeds, fetches, targets, metadata = asked
+        more = [tensor._as_tf_output() for op in taken for tensor in op.outputs]
+        result = self._cpu.run(session, options, feeds, [*fetches, *more], targets, metadata)
+        shapes = iter([list(np.shape(value)) for value in result[len(fetches) :]])
+        self._note_shapes(session, {op.name: [next(shapes) for _ in op.outputs] for op in taken})
+        return result[: len(fetches)]
+
+    def _list_open_elements(self, session: Any, key: tuple[Any, ...]) -> list[Any]:
+        """List the ops of a run that take elements of iterators whose shapes its graph leaves open."""
+        traced = self._traced.get(session._simplace_program, {})
+        if not takes_element(self._needed.get(key, frozenset())) or not traced:
+            return []
+        ops = list_needed(session.graph.get_operation_by_name(each.partition(":")[0]) for each in key if each)
+        return [
+            op for op in ops
+            if op.type == TAKES and op.name not in session._simplace_fed and is_open({op.name: traced.get(op.name, ())})
+            and not any(is_object(tensor) for tensor in op.outputs)
+        ]  # fmt: skip
 
     def _observe_callable(self, make: Any) -> Any:
         def make_observed(made: Any, session: Any, options: Any) -> None:
@@ -326,8 +352,12 @@ class SessionRuns:
         traced = self._traced.get(session._simplace_program, {})
         nodes = {name.removesuffix(":0"): shape for name, shape in fed.items() if name.endswith(":0")}
         new = {name: [list(shape)] for name, shape in nodes.items() if is_open({name: traced.get(name, ())[:1]})}
-        if new.keys() <= session._simplace_fed.keys():
-            return
+        if not new.keys() <= session._simplace_fed.keys():
+            self._note_shapes(session, new)
+
+    def _note_shapes(self, session: Any, new: dict[str, list[list[int]]]) -> None:
+        """Write the shapes of a graph again with those of more nodes, by name, as they came in a run."""
+        traced = self._traced.get(session._simplace_program, {})
         session._simplace_fed = {**new, **session._simplace_fed}
         shapes = infer_fed_graph(session.graph.as_graph_def(), session._simplace_fed, traced)
         notes = self._notes_of[session._simplace_program]
