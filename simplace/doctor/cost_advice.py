@@ -87,10 +87,17 @@ def _sparse_gather(finding: SparseGather) -> Advice:
 
 
 def _host_round_trip(finding: HostRoundTrip) -> Advice:
+    what = f"{finding.ops} on {finding.device} between ops on GPUs: every tensor is copied there and back."
+    if not finding.has_kernel:
+        return Advice(
+            what,
+            "The program, or TensorFlow's own code, requests the CPU for them, and there is no kernel for GPUs.",
+            "Move them before or after the GPU part.",
+        )
     return Advice(
-        f"{finding.ops} on {finding.device} between ops on GPUs: every tensor is copied there and back.",
+        what,
         "The program requests the CPU for them.",
-        "Take them out of that scope if they have a GPU kernel, or move them before or after the GPU part.",
+        "Take them out of that scope, or move them before or after the GPU part.",
     )
 
 

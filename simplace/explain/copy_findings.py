@@ -8,7 +8,7 @@ from typing import ClassVar
 
 from simplace.explain.finding import Finding, Level
 from simplace.explain.finding_costs import CopyCosts
-from simplace.explain.findings import asks_for_cpu, count_ops, get_short_device, locate_nodes
+from simplace.explain.findings import asks_for_cpu, count_ops, get_short_device, has_gpu_kernel, locate_nodes
 from simplace.explain.gradient_findings import is_gradient
 from simplace.graph.dtypes import DataType
 from simplace.graph.graph import Graph
@@ -35,13 +35,14 @@ class VariablesFar(Finding):
 
 @dataclass(frozen=True, slots=True)
 class HostRoundTrip(Finding):
-    """Ops on a path between GPU ops run on the CPU, as the program requests."""
+    """Ops on a path between GPU ops run on the CPU, as the program requests; GPUs may have a kernel for them."""
 
     rule: ClassVar[str] = "host-round-trip"
     level: ClassVar[Level] = "note"
     title: ClassVar[str] = "round trip over the CPU"
     ops: str
     device: str
+    has_kernel: bool = True
 
 
 def variables_far(costs: CopyCosts) -> Iterator[VariablesFar]:
@@ -68,6 +69,8 @@ def variables_far(costs: CopyCosts) -> Iterator[VariablesFar]:
 def host_round_trips(placement: Placement) -> list[HostRoundTrip]:
     """Return the ops that the program requests on a CPU and that lie on a path from a GPU to a GPU, by the user's line.
 
+    Those that GPUs have no kernel for, which would be there without a request, too, are findings of their own.
+
     The GPUs are of the CPU's process (another's CPU is a parameter server's), and what the path ends in computes:
     results of a function are handed on where it was called.
     """
@@ -82,16 +85,17 @@ def host_round_trips(placement: Placement) -> list[HostRoundTrip]:
     ]
     after = _close(placement, asked, lambda node: (graph.edge_src[edge] for edge in graph.data_in_edges(node)))
     before = _close(placement, asked[::-1], lambda node: _list_consumers(graph, node))
-    found: dict[str, list[int]] = {}
+    found: dict[tuple[str, bool], list[int]] = {}
     for node in asked:
         if node in after and node in before:
-            found.setdefault(placement.notes(node).at, []).append(node)
+            found.setdefault((placement.notes(node).at, has_gpu_kernel(placement, node)), []).append(node)
     return [
         HostRoundTrip(
-            *locate_nodes(placement, nodes), count_ops(placement, nodes), get_short_device(placement, nodes[0])
+            *locate_nodes(placement, nodes), count_ops(placement, nodes), get_short_device(placement, nodes[0]),
+            has_kernel,
         )
-        for nodes in found.values()
-    ]
+        for (_, has_kernel), nodes in found.items()
+    ]  # fmt: skip
 
 
 def _close(placement: Placement, nodes: Iterable[int], neighbours: Callable[[int], Iterable[int]]) -> set[int]:

@@ -187,6 +187,11 @@ def _gives_scalar(placement: Placement, edge: int) -> bool:
     return graph.ops[producer] in ARGS | CONSTANTS and slot < len(shapes) and shapes[slot] == ()
 
 
+def has_gpu_kernel(placement: Placement, node: int) -> bool:
+    """Return whether a node's op has a kernel for GPUs, with its attributes."""
+    return any(kind == "GPU" for kind, _ in placement.groups.own_types[node])
+
+
 def asks_for_type(graph: Graph, node: int) -> bool:
     """Return whether a node requests a type of device; tf.py_function requests its own process alone."""
     spec = DeviceName.parse(graph.requested[node])
@@ -351,7 +356,7 @@ def _record_detour(placement: Placement, nodes: list[int]) -> DetourOverCpu:
     from simplace.explain.sentences import state_reason
 
     first, reason = nodes[0], _find_node_reason(placement, nodes[0])
-    has_kernel = any(kind == "GPU" for kind, _ in placement.groups.own_types[first])
+    has_kernel = has_gpu_kernel(placement, first)
     is_colocated = isinstance(reason, Colocated) and reason.leader != first and reason.how != "kernel" and has_kernel
     cause: Literal["kernel", "colocation", "python"] = "colocation" if is_colocated else "kernel"
     if placement.graph.ops[first] in CALLS_OF_PYTHON:

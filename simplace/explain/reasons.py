@@ -178,7 +178,7 @@ class Overruled(Reason):
 
 @dataclass(frozen=True, slots=True)
 class OnlyKernel(Reason):
-    """No device was requested; the preferred device has no kernel for the node's types."""
+    """No type of device was requested; the preferred device has no kernel for the node's types."""
 
     rule: ClassVar[str] = "only_kernel"
     weight: ClassVar[int] = 3
@@ -376,27 +376,36 @@ def _best_candidate(placement: Placement, node: int, decision: Decision, candida
     got = placement.devices.by_name[device].spec
     if candidates.fallback is not Fallback.NONE:
         return _soft_fallback(placement, node, device, candidates)
-    if own.is_set and own.matches(got):
-        return Requested(node, device, request)
+    lacked = _find_lacked(placement, node, device)
+    if own.is_set and own.matches(got):  # of a task alone, as tf.numpy_function requests its own
+        return OnlyKernel(node, device, lacked) if own.type is None and lacked else Requested(node, device, request)
     if own.is_set:
         return _explain_overruled(placement, node, device, own)
     if group.requested.is_set and group.requested.matches(got):
         return _explain_colocated(placement, node, device)
     if placement.groups.host_only and node in placement.groups.host_only:
         return HeldOnHost(node, device)
-    own_types = {kind for kind, _ in placement.groups.own_types[node]}
+    if placement.default is not None and device == placement.default.name:
+        return DefaultDevice(node, device)
+    if lacked:
+        return OnlyKernel(node, device, lacked)
     if placement.default is not None:
-        if device == placement.default.name:
-            return DefaultDevice(node, device)
-        if placement.default.type not in own_types:
-            return OnlyKernel(node, device, placement.default.name)
         return _colocated_by_kernel(placement, node, device, placement.default.type)
     best = placement.devices.types[0]
-    if got.type != best and best not in own_types:
-        return OnlyKernel(node, device, best)
     if got.type != best and best not in dict(group.types):
         return _colocated_by_kernel(placement, node, device, best)
     return Preferred(node, device, tuple(d.name for d in candidates.devices[1:]))
+
+
+def _find_lacked(placement: Placement, node: int, device: str) -> str:
+    """Return the default device, or else the best type of device, where a node has no kernel for it, "" for none."""
+    own_types, default = {kind for kind, _ in placement.groups.own_types[node]}, placement.default
+    wanted = placement.devices.types[0] if default is None else default.type
+    if device == (default.name if default is not None else "") or wanted in own_types:
+        return ""
+    if default is None:
+        return "" if placement.devices.by_name[device].type == wanted else wanted
+    return default.name
 
 
 def _soft_fallback(placement: Placement, node: int, device: str, candidates: Candidates) -> Reason:

@@ -136,7 +136,8 @@ def test_an_op_without_a_kernel_is_not_where_the_program_requests_the_cpu():
     (one,) = findings(*WELL, there, node("y", "MatMul", "x", "x", device="/GPU:0"))
     assert (one.rule, one.cost.copies) == ("no-kernel", 2)
     (one,) = findings(*WELL, there.replace("GPU:0", "CPU:0"), node("y", "MatMul", "x", "x", device="/GPU:0"))
-    assert (one.rule, one.cost.copies) == ("host-round-trip", 2)
+    assert (one.rule, one.cost.copies, one.has_kernel) == ("host-round-trip", 2, False)
+    assert advise_on_finding(one).why.endswith("requests the CPU for them, and there is no kernel for GPUs.")
 
 
 def test_results_in_host_memory():
