@@ -98,10 +98,18 @@ class Placed:
         Of a session, those of its largest run: its graph also holds what earlier sessions ran, or nobody did.
         """
         ops, placed = self.placement.graph.ops, self.placement.placed
-        compiled = (op.op for cluster in self.clusters for op in cluster.ops)
         step, nodes = choose_run(placed), self.placement.decisions.keys()
         run = nodes if step is None else nodes & find_needed(placed.graph, step.run)
-        return sum(op not in DATAFLOW_ONLY for op in (*(ops[node] for node in run), *compiled))
+        return sum(ops[node] not in DATAFLOW_ONLY for node in run) + self._compiled_work
+
+    @property
+    def is_mostly_compiled(self) -> bool:
+        """Return whether XLA compiles half of the ops that compute, or more."""
+        return 0 < self.work <= 2 * self._compiled_work
+
+    @cached_property
+    def _compiled_work(self) -> int:
+        return sum(op.op not in DATAFLOW_ONLY for cluster in self.clusters for op in cluster.ops)
 
     @cached_property
     def is_initializer(self) -> bool:

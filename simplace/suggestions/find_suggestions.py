@@ -189,7 +189,7 @@ class _Search:
 
         The split is tried if its estimate is better than the step that XLA compiles.
         """
-        if len(evidence.gpus) < 2 or not evidence.placed.clusters or evidence.has_recorded_costs:
+        if len(evidence.gpus) < 2 or not evidence.placed.is_mostly_compiled or evidence.has_recorded_costs:
             return
         self.without_xla = WithoutXla()
         removals = [*find_xla_removals(evidence)][:1]
