@@ -52,7 +52,7 @@ OUTCOMES: dict[Outcome, str] = {
     "program failed": "the changed program fails",
     "refused": "TensorFlow refuses the placement",
     "disagrees": "simplace and TensorFlow disagree on the changed program",
-    "no such step": "the changed program has no such step",
+    "no such step": "the changed program has no such step, or one with fewer examples",
     "not simulated": "XLA compiles loops or branches of the changed program, and how long those take is not simulated",
     "would fail": "TensorFlow would place the changed program and then fail to run it",
     "out of memory": "it does not fit in memory",

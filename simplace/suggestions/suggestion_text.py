@@ -79,7 +79,10 @@ def _write_suggestion(number: int, trial: Trial, width: int | None) -> str:
 
 def _write_end(found: Suggestions) -> str:
     tried = Counter(trial.outcome for trial in found.tried)
-    failed = [f"{count} not, since {OUTCOMES[outcome]}" for outcome, count in tried.items() if outcome != "held"]
+    failed = [
+        f"{f'{count} times' if count > 1 else 'once'} {OUTCOMES[outcome]}"
+        for outcome, count in tried.items() if outcome != "held"
+    ]  # fmt: skip
     looked = f"looked at {format_count(found.found, 'change')}, ran the program with {len(found.tried)} of them"
     more = f" ({', '.join(failed)})" if failed else ""
     more += f"; {_RECORDED}" if found.evidence.has_recorded_costs else ""
