@@ -305,9 +305,9 @@ class Result:
     def largest(self) -> Placed:
         """Return the program that does the work; raise why there is none, a `SimplaceError`, where there is none.
 
-        It is the one with the most ops that compute, the first of several; a function of a dataset, or else one that
-        only initializes variables, or that TensorFlow made for the user's ops, if there is no other. A function's first
-        call is not, where others follow.
+        It is the one with the most ops that compute, the first of several; a function of a dataset that is no body of a
+        loop, or else one that only initializes variables, or that TensorFlow made for the user's ops, if there is no
+        other. A function's first call is not, where others follow.
         """
         if not self.programs and self.failure is not None:
             raise self.failure
@@ -322,7 +322,7 @@ class Result:
         def rank(placed: Placed) -> tuple[bool, bool, int, int]:
             program = placed.placement.program
             is_step = not placed.is_initializer and not self.is_followed(placed) and not program.is_internal
-            return (is_step, program.kind != "dataset", placed.work, placed.ops)
+            return (is_step, program.kind != "dataset" or program.is_loop_body, placed.work, placed.ops)
 
         return sorted(self.programs, key=rank, reverse=True)
 

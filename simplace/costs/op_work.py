@@ -45,7 +45,7 @@ _FREE = frozenset(
     "Reshape Squeeze ExpandDims ShapeN BroadcastGradientArgs ControlTrigger Assert VarIsInitializedOp VariableShape "
     "EmptyTensorList TensorListReserve TensorListGetItem TensorListSetItem TensorListPushBack TensorListPopBack "
     "TensorListLength TensorListElementShape AnonymousIterator DestroyResourceOp IsVariableInitialized EnsureShape "
-    "Empty".split()
+    "Empty OptionalFromValue OptionalHasValue OptionalNone".split()
 ).union(
     CONSTANTS, PLACEHOLDERS, VARIABLES, [VARIABLE_HANDLE], IDENTITIES, METADATA, CONTROL_FLOW, [LOOP_COND], ARGS,
     RETVALS, SENDS, RECVS,
@@ -54,8 +54,10 @@ _FREE = frozenset(
 # FLOPs an element; functions of the exponential kind cost about what Eigen's packet approximations take.
 _UNARY: Mapping[str, float] = {
     **dict.fromkeys("Neg Abs Square Relu Relu6 LeakyRelu Sign Floor Ceil Round Inv Reciprocal".split(), 1),
-    **dict.fromkeys("LogicalNot IsNan IsFinite IsInf BiasAdd BiasAddV1 ClipByValue".split(), 1),
-    **dict.fromkeys("Sqrt Rsqrt ReluGrad Relu6Grad LeakyReluGrad SqrtGrad RsqrtGrad".split(), 4),
+    **dict.fromkeys("LogicalNot IsNan IsFinite IsInf BiasAdd BiasAddV1 ClipByValue CheckNumerics Invert".split(), 1),
+    **dict.fromkeys("Conj Real Imag StatelessRandomGetKeyCounter".split(), 1),
+    **dict.fromkeys("Sqrt Rsqrt ReluGrad Relu6Grad LeakyReluGrad SqrtGrad RsqrtGrad InvGrad".split(), 4),
+    **dict.fromkeys("ReciprocalGrad ComplexAbs".split(), 4),
     **dict.fromkeys("Exp Expm1 Log Log1p Sigmoid Tanh Elu Selu Softplus Softsign Sin Cos Erf Swish".split(), 16),
     **dict.fromkeys("SigmoidGrad TanhGrad EluGrad SeluGrad SoftplusGrad Gelu Lgamma Digamma Erfinv Tan".split(), 6),
     **dict.fromkeys("RandomUniform RandomStandardNormal TruncatedNormal StatelessRandomUniformV2".split(), 30),
@@ -64,6 +66,7 @@ _UNARY: Mapping[str, float] = {
 _BINARY: Mapping[str, float] = {
     **dict.fromkeys("Add AddV2 Sub Mul Maximum Minimum Equal NotEqual Less LessEqual Greater".split(), 1),
     **dict.fromkeys("GreaterEqual LogicalAnd LogicalOr SquaredDifference Xdivy MulNoNan DivNoNan".split(), 1),
+    **dict.fromkeys("BitwiseAnd BitwiseOr BitwiseXor LeftShift RightShift Complex".split(), 1),
     **dict.fromkeys("RealDiv Div TruncateDiv FloorDiv FloorMod Mod".split(), 4),
     **dict.fromkeys("Pow Atan2".split(), 20),
 }
@@ -80,7 +83,9 @@ _MOVES = frozenset(
     "Concat ConcatV2 Split SplitV Slice StridedSlice Pad PadV2 MirrorPad Transpose Gather GatherV2 ResourceGather "
     "Tile Cast Bitcast Select SelectV2 OneHot Pack Unpack Fill ZerosLike OnesLike Range Reverse ReverseV2 "
     "BroadcastTo Where ScatterNd GatherNd StridedSliceGrad DynamicStitch DynamicPartition ReverseSequence "
-    "TensorListStack TensorListFromTensor InvertPermutation SpaceToBatchND BatchToSpaceND LinSpace XlaFusion".split()
+    "TensorListStack TensorListFromTensor InvertPermutation SpaceToBatchND BatchToSpaceND LinSpace XlaFusion "
+    "Roll MatrixBandPart TensorScatterUpdate TensorScatterAdd TensorScatterSub TensorScatterMax "
+    "TensorScatterMin".split()
 )
 
 # Of their first input they read what they return, and no more.

@@ -245,6 +245,11 @@ class Program:
         return describe_function(self.caller.op, self.caller.attr, self.function, self.makers, self.caller.called)
 
     @property
+    def is_loop_body(self) -> bool:
+        """Return whether it is the body of a `for` loop over a dataset, which AutoGraph makes a function of that."""
+        return self.kind == "dataset" and self.known_as.partition(":")[0] == "for"
+
+    @property
     def title(self) -> str:
         """Return the name that a user knows the program by, unlike that of any other program of the run."""
         return self.label or self.name

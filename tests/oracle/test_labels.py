@@ -171,3 +171,26 @@ def test_the_session_that_does_the_work_is_that_of_the_largest_run_not_of_the_la
     assert len(second.placement.decisions) > len(first.placement.decisions), "the later one has the ops of the earlier"
     assert result.largest() is first, "which trains"
     assert result.agrees
+
+
+LOOP_OVER_DATASET = """
+import tensorflow as tf
+w = tf.Variable(tf.ones([4, 4]))
+rows = tf.data.Dataset.from_tensor_slices(tf.ones([6, 4])).map(lambda x: tf.sqrt(tf.exp(tf.sin(x)))).batch(2)
+@tf.function
+def train():
+    total = 0.0
+    for x in rows:
+        with tf.GradientTape() as tape:
+            loss = tf.reduce_sum(tf.tanh(x @ w))
+        w.assign_sub(0.1 * tape.gradient(loss, w))
+        total += loss
+    return total
+train()
+"""
+
+
+def test_the_body_of_a_loop_over_a_dataset_is_the_step(write) -> None:
+    write(LOOP_OVER_DATASET)
+    result = simplace.place("model.py", "gpu:1")
+    assert result.largest().placement.program.known_as == "for: loop_body"
