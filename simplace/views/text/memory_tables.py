@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
+from simplace.analysis.batch_growth import ELEMENTS
 from simplace.analysis.device_comparison import count_examples
 from simplace.analysis.memory import Held, MemoryUse
 from simplace.analysis.memory_at_start import StartMemory, list_start_memory
@@ -23,6 +24,7 @@ from simplace.analysis.schedule import Schedule
 from simplace.analysis.session_memory import MemoryFraction
 from simplace.analysis.step_memory import StepMemory
 from simplace.devices.device_set import shorten_task
+from simplace.graph.op_kinds import CALLS_OF_PYTHON
 from simplace.placement.xla_compiler import find_clusters
 from simplace.views.figures.variable_roles import VariableRoles
 from simplace.views.text.alike_rows import join_alike_rows
@@ -38,9 +40,8 @@ _IN_CLUSTERS = (
     "what calls that XLA compiles hold between their kernels is estimated, and counts as scratch memory, as do the "
     "results of a function that is compiled whole; copies of tensors in other layouts are not counted"
 )
-_NOT_COUNTED = (
-    "not counted: what kernels need besides their inputs and outputs (the workspaces of cuDNN's convolutions and of "
-    "cuBLAS), and what Grappler changes"
+_OF_KERNELS = (
+    "what kernels need besides their inputs and outputs (the workspaces of cuDNN's convolutions and of cuBLAS)"
 )
 
 
@@ -62,9 +63,24 @@ def write_memory(memory: StepMemory, remedies: Sequence[Remedy] = (), width: int
         parts.append(to_text(_remedy_table(memory, remedies), width))
     compiled = (_IN_CLUSTERS,) if find_clusters(memory.schedule.placement) else ()
     ignored = describe_fraction(memory.fraction)
-    notes = (*list_assumptions(memory.schedule), *_list_early_sums(memory), *ignored, *compiled, _NOT_COUNTED)
+    notes = (
+        *list_assumptions(memory.schedule),
+        *_list_early_sums(memory),
+        *ignored,
+        *compiled,
+        _describe_left_out(memory),
+    )
     parts += [wrap_line(f"note: {line}", width) for line in notes]
     return "\n\n".join(parts)
+
+
+def _describe_left_out(memory: StepMemory) -> str:
+    """Return what is not counted of a step."""
+    ops = {node.op for node in memory.schedule.estimated.graph.nodes}
+    parts = [_OF_KERNELS]
+    parts += ["elements that the input pipeline holds ready"] * (not ops.isdisjoint(ELEMENTS))
+    parts += ["what tf.py_function and tf.numpy_function compute"] * (not ops.isdisjoint(CALLS_OF_PYTHON))
+    return f"not counted: {', '.join(parts)}, and what Grappler changes"
 
 
 def write_verdict(memory: StepMemory, use: MemoryUse) -> str:
