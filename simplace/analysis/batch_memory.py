@@ -26,7 +26,7 @@ from simplace.graph.builder import CONTROL
 from simplace.graph.op_kinds import ARGS
 from simplace.partition.constant_folding import is_folded
 
-_READ = ("read", "bounded")  # of a condition, which may have asked for the size of the batch
+_READ = ("read", "called", "bounded", "bounded as called")  # of a condition, which may have asked for the batch's size
 _MOST = 1 << 24
 # Of more gradients than these, in sum of more bytes, tf.GradientTape makes sums at once.
 _FEW_GRADIENTS, _MANY_BYTES = 4, 128 << 20

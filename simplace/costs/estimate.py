@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Collection, Generator, Mapping, Sequence
 from dataclasses import dataclass
-from functools import cached_property
+from functools import cached_property, partial
 from math import prod
 
 from simplace.costs.cluster_cost import estimate_cluster, list_kernel_calls
@@ -43,10 +43,11 @@ _COLLECTIVE_OPS: dict[CollectiveKind, str] = {  # as `costs.collectives` calls t
 
 @dataclass(frozen=True, slots=True)
 class Assumption:
-    """Record of an assumption: `kind` is "batch", "dimension", "rank", "formula" or "branch".
+    """Record of an assumption: `kind` is "batch", "dimension", "rank", "argument", "formula" or "branch".
 
     `count` is the number of tensors (of ops for "formula", of conditionals in calls that stay in the graph for
-    "branch"), `example` names one, `value` is what was assumed.
+    "branch"), `example` names one, `value` is what was assumed. Sizes of kind "argument" follow from integers that were
+    arguments of the first call.
     """
 
     kind: str
@@ -182,6 +183,7 @@ class _Estimator:
         self.placed = graph.placed
         self.sizes = TensorSizes(graph.placed)
         self.folded = {node.origin for i, node in enumerate(graph.nodes) if is_folded(graph, i)}
+        self.has_given = bool(graph.placed.program.given_values)
         self.shapes: dict[tuple[int, int], tuple[int, ...]] = {}
         self.tensors: dict[tuple[int, int], Tensor] = {}
         self.assumed: dict[str, list[str]] = {}
@@ -195,7 +197,7 @@ class _Estimator:
         kernels = tuple(self._kernel(i, outputs) for i in range(len(self.graph)))
         copied = tuple(None if c.is_control else self._tensor(c.producer, c.slot) for c in self.graph.copies)
         seconds = tuple(self._copy(i, tensor.size if tensor else 0) for i, tensor in enumerate(copied))
-        values = {"batch": self.batch, "dimension": 1, "rank": 0, "formula": 0, "branch": 0}
+        values = {"batch": self.batch, "dimension": 1, "rank": 0, "argument": 0, "formula": 0, "branch": 0}
         assumptions = tuple(
             Assumption(kind, len(names), names[0], values[kind]) for kind, names in sorted(self.assumed.items())
         )
@@ -252,8 +254,15 @@ class _Estimator:
         yield from sources
         inputs = [self.shapes[source] for source in sources]
         values = [self._read_integers(*source) for source in sources]
-        inferred = infer_shape(graph.ops[node], graph.attrs[node], inputs, slot, values)
+        infer = partial(infer_shape, graph.ops[node], graph.attrs[node], inputs, slot)
+        inferred = infer(values)
         if inferred is not None and (shape is None or _agrees(shape, inferred)):
+            if (
+                has_bytes
+                and self.has_given
+                and infer([self._read_integers(*ref, False) for ref in sources]) != inferred
+            ):
+                self.assumed.setdefault("argument", []).append(name)
             return inferred
         if shape is None:
             if has_bytes:
@@ -268,12 +277,16 @@ class _Estimator:
         """Return a shape with the batch as its first dimension, if that is unknown, and 1 as any other such."""
         return tuple(dim if dim >= 0 else self.batch if place == 0 else 1 for place, dim in enumerate(shape))
 
-    def _read_integers(self, node: int, slot: int) -> Value:
-        """Return the integers that an output is, of constants and of shapes that are known by then."""
+    def _read_integers(self, node: int, slot: int, is_of_call: bool = True) -> Value:
+        """Return the integers that an output is, of constants and of shapes that are known by then.
+
+        `is_of_call` takes the arguments of the first call, too.
+        """
         known: dict[tuple[int, int], Value] = {}
 
         def read_leaf(ref: tuple[int, int]) -> Sequence[tuple[int, int]]:
-            known[ref] = self._read_leaf(ref[0])
+            value = self._read_leaf(ref[0])
+            known[ref] = self.placed.given_value(ref[0]) if value is None and is_of_call else value
             return ()
 
         steps = order_steps([(node, slot)], self._find_step, read_leaf)

@@ -8,7 +8,7 @@ from typing import Literal
 
 DEFAULT_TRIPS = 10  # where neither the user nor the graph tells
 
-How = Literal["given", "observed", "read", "bounded", "assumed"]
+How = Literal["given", "observed", "read", "called", "bounded", "bounded as called", "assumed"]
 
 
 @dataclass(frozen=True, slots=True)

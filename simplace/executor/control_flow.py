@@ -24,8 +24,11 @@ _ROLES: Mapping[str, Role] = {
     **dict.fromkeys(ENTERS, "enter"), **dict.fromkeys(EXITS, "exit"), **dict.fromkeys(NEXT_ITERATIONS, "next"),
 }  # fmt: skip
 _RENAMES = IDENTITIES | ENTERS
-_HOW: Mapping[Sureness, How] = {"exact": "read", "at most": "bounded", "assumed": "assumed"}
-_SURENESS: Mapping[How, Sureness] = {"bounded": "at most", "assumed": "assumed"}
+_HOW: Mapping[Sureness, How] = {
+    "exact": "read", "as called": "called", "at most": "bounded", "at most as called": "bounded as called",
+    "assumed": "assumed",
+}  # fmt: skip
+_SURENESS: Mapping[How, Sureness] = {how: sureness for sureness, how in _HOW.items()}
 
 
 @dataclass(frozen=True, slots=True)
@@ -85,7 +88,8 @@ def control_flow(
 
     `trips` maps the name of a loop to how often its body runs, `branches` the name of a predicate's node to the
     output taken (for an If: 1 then, 0 else). What is not given is as `observed` in a step that ran; else read off the
-    graph, as far as it is integers that are known without running it, else taken as 10 trips and "then".
+    graph, as far as it is integers that are known without running it, or that were arguments of the first call; else
+    taken as 10 trips and "then".
     `compiled` are the loops inside of clusters: their names may be in `trips` too.
     Raises `SimplaceError` for names that the graph does not have.
     """
@@ -197,11 +201,11 @@ class _ControlFlowReader:
             return Branch(name, self.choices[name], "given")
         if by_run := self.observed.branches.get(name):
             return Branch(name, max(by_run, key=by_run.count), "observed", by_run)
-        by_round = self.integers.list_predicates(node.origin) if node.origin >= 0 else ()
-        if len(set(by_round)) == 1:
-            return Branch(name, by_round[0], "read")
-        if by_round:
-            return Branch(name, max(by_round, key=by_round.count), "read", (), by_round)
+        if node.origin >= 0:
+            by_round, sureness = self.integers.list_predicates(node.origin)
+            if by_round:
+                usual = max(by_round, key=by_round.count)
+                return Branch(name, usual, _HOW[sureness], (), by_round if len(set(by_round)) > 1 else ())
         return Branch(name, 0 if node.op == "_SwitchN" else 1, "assumed")
 
     def _loop(self, condition: int) -> Loop:

@@ -19,13 +19,14 @@ from simplace.exports.communication_report import report_collective, report_traf
 from simplace.exports.eager_report import eager_report
 from simplace.exports.failure_report import report_failures
 from simplace.exports.finding_report import report_findings
+from simplace.graph.constant_numbers import Numbers
 from simplace.partition.run_copies import RunCopies
 from simplace.partition.transfers import Copy
 from simplace.placement.colocation_graph import ColocationEdge, Notice
 from simplace.placement.eager.eager_placement import PlacedEager
 from simplace.placement.placement import Placement
 from simplace.placement.xla_compiler import Cluster
-from simplace.program.program import Caller
+from simplace.program.program import Caller, Program
 from simplace.program.status import Refusal
 from simplace.result import Placed, Result
 
@@ -71,6 +72,12 @@ def _eager(eager: PlacedEager, result: Result) -> dict[str, Any]:
     return eager_report(eager, agreement)
 
 
+def _report_values(program: Program) -> dict[str, Numbers]:
+    """Return the integers that arguments of the first call were, by name."""
+    function = program.graph.library.get(program.function or "")
+    return {} if function is None else {function.inputs[i].name: value for i, value in program.given_values.items()}
+
+
 def _report_program(placed: Placed, simulated: Sequence[Finding], busy: Collection[str]) -> dict[str, Any]:
     placement = placed.placement
     program = placement.program
@@ -83,6 +90,7 @@ def _report_program(placed: Placed, simulated: Sequence[Finding], busy: Collecti
         "function": program.function,
         "arg_devices": list(program.arg_devices),
         "given_shapes": {name: None if shape is None else list(shape) for name, shape in program.given_shapes},
+        "given_values": _report_values(program),
         "caller": None if program.caller is None else _caller(program.caller),
         "call_device": placement.default.name if placement.default else None,
         "soft_placement": placement.soft_placement,

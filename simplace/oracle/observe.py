@@ -12,12 +12,13 @@ import sys
 import time
 from collections.abc import Container, Iterable, Iterator, Mapping, Sequence, Set
 from contextlib import AbstractContextManager, nullcontext
-from dataclasses import replace
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any, TextIO
 
 from simplace.errors import ProgramError, TargetError
 from simplace.graph import graph_def
+from simplace.graph.constant_numbers import Numbers
 from simplace.graph.dtypes import DataType
 from simplace.graph.function_names import name_by_layers
 from simplace.graph.node_def import Shape
@@ -62,6 +63,18 @@ _LEAST_ROOM = 1 << 14  # bytes
 _LEFT = EarlyEnd("exited", "the program's process terminated early with exit status 0, as os._exit(0) does")
 _NO_START = "the process that runs the program under TensorFlow did not start"
 _FATAL = re.compile(r"F\d{4} |.*: F |terminate called|  what\(\):")
+
+
+@dataclass(frozen=True, slots=True)
+class _FirstCall:
+    """Record of the first call of a function: shapes that its graph leaves open, and integers that arguments are.
+
+    `gives_sizes` tells that more shapes follow from these integers.
+    """
+
+    shapes: tuple[tuple[str, Shape], ...] = ()
+    values: Mapping[int, Numbers] = field(default_factory=dict)
+    gives_sizes: bool = False
 
 
 def observe_script(
@@ -236,7 +249,7 @@ def _read_answer(request: Request, ended: EarlyEnd | None) -> Observation:
     }
     for event in of_kind.get("shapes", ()):
         notes[event["function"]] = _with_shapes(notes[event["function"]], event["nodes"])
-    given = {event["function"]: _read_given(event["nodes"]) for event in of_kind.get("given shapes", ())}
+    given = _list_given(of_kind)
     ends = of_kind.get("ended", ())
     feeds = _read_feeds(of_kind.get("fed", ()))
     raised: dict[str, set[str]] = {}
@@ -349,7 +362,7 @@ def _add_devices(events: Sequence[Mapping[str, Any]]) -> Iterator[Mapping[str, A
 def _read_program(
     event: Mapping[str, Any],
     notes: Mapping[str, Mapping[str, NodeNotes]],
-    given: Mapping[str, tuple[tuple[str, Shape], ...]],
+    given: Mapping[str, _FirstCall],
     feeds: Mapping[str, frozenset[Feed]],
     raised: Mapping[str, Set[str]],
     makers: Mapping[str, FunctionMaker],
@@ -357,6 +370,7 @@ def _read_program(
 ) -> ObservedProgram:
     of_functions = {name: notes[name] for name in event["functions"] if name in notes}
     first = (*event["functions"], "")[0]
+    of_call = given.get(event.get("graph_notes", first), _FirstCall())
     of_graph = {"": notes[event["graph_notes"]]} if "graph_notes" in event else {}
     program = Program(
         name=event["name"],
@@ -381,7 +395,9 @@ def _read_program(
         is_single_threaded=event.get("is_single_threaded", False),
         pruned_to=_run_of(event["pruned_to"]) if event.get("pruned_to") else None,
         caller=Caller(**{**event["caller"], "switched": (), "opened": (), "beside": ()}) if "caller" in event else None,
-        given_shapes=given.get(event.get("graph_notes", first), ()),
+        given_shapes=of_call.shapes,
+        is_sized_by_values=of_call.gives_sizes,
+        given_values=of_call.values if event["program_kind"] == "function" else {},
         feeds=feeds.get(first, frozenset()),
         handlers=event.get("handlers", {}),
         raised=frozenset(raised.get(first, ())),
@@ -473,6 +489,16 @@ def _with_shapes(notes: Mapping[str, NodeNotes], nodes: Mapping[str, Any]) -> Ma
     return {name: replace(note, shapes=shapes.get(name, note.shapes)) for name, note in notes.items()}
 
 
+def _list_given(of_kind: Mapping[str, Sequence[Mapping[str, Any]]]) -> Mapping[str, _FirstCall]:
+    """Return what the first calls of functions told, by the names of these."""
+    shapes = {event["function"]: _read_given(event["nodes"]) for event in of_kind.get("given shapes", ())}
+    values = {
+        event["function"]: (_read_values(event["values"]), event["gives_sizes"])
+        for event in of_kind.get("given values", ())
+    }
+    return {name: _FirstCall(shapes.get(name, ()), *values.get(name, ())) for name in {**shapes, **values}}
+
+
 def _read_given(nodes: Mapping[str, Any]) -> tuple[tuple[str, Shape], ...]:
     """Return what was given, a component of an element as "node:1"."""
     named = [
@@ -481,6 +507,10 @@ def _read_given(nodes: Mapping[str, Any]) -> tuple[tuple[str, Shape], ...]:
         for slot, shape in enumerate(_read_shapes(each))
     ]
     return tuple(named)
+
+
+def _read_values(values: Mapping[str, Any]) -> Mapping[int, Numbers]:
+    return {int(number): tuple(value) if isinstance(value, list) else value for number, value in values.items()}
 
 
 def _read_shapes(shapes: Sequence[Any]) -> tuple[Shape, ...]:

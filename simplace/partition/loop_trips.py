@@ -1,13 +1,15 @@
 """How often the body of a loop runs, found by running what its condition depends on, as far as that is integers.
 
 A loop variable that is counted, up or down, by any step, and limits that are constants, sizes of tensors, what an
-earlier loop has counted to, and arithmetic on these, are followed. A loop's gradient runs as often as its loop has
+earlier loop has counted to, and arithmetic on these, are followed. So are the integers that the first call had as its
+arguments, of which another call may have others. A loop's gradient runs as often as its loop has
 counted, or takes from a list what each round of it has put there (tensorflow/python/ops/while_v2.py).
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
+from functools import reduce
 from itertools import islice
 from typing import Any, Literal, NamedTuple
 
@@ -31,10 +33,11 @@ from simplace.graph.op_kinds import (
 from simplace.partition.shapes import TensorSizes
 from simplace.program.placed_graph import PlacedGraph
 
-Sureness = Literal["exact", "at most", "assumed"]
+Sureness = Literal["exact", "as called", "at most", "at most as called", "assumed"]
 Ref = tuple[int, int]  # a node of a placed graph, and which of its outputs
 
-_ORDER: Sequence[Sureness] = ("exact", "at most", "assumed")
+_ORDER: Sequence[Sureness] = ("exact", "as called", "at most", "at most as called", "assumed")
+_KNOWN: Sequence[Sureness] = ("exact", "as called")
 _MOST_LISTED = 10_000  # rounds of which each is told
 _PUSH, _POP, _FROM = "TensorListPushBack", "TensorListPopBack", "TensorListFromTensor"
 _OF_SHAPES = frozenset(("Shape", "ShapeN", "Size", "Rank", _FROM))
@@ -43,10 +46,23 @@ _KEEPING = IDENTITIES | NEXT_ITERATIONS | SWITCHES  # what leads a loop variable
 
 
 class Trips(NamedTuple):
-    """Record of how often a loop's body runs: "at most" so often where its condition also asks what is not known."""
+    """Record of how often a loop's body runs: "at most" so often where its condition also asks what is not known.
+
+    "as called" is what follows from arguments of the first call.
+    """
 
     trips: int
     sureness: Sureness
+
+
+class Outcome(NamedTuple):
+    """Record of what a predicate is, once or in each round of its loop: () where that is not known."""
+
+    by_round: tuple[int, ...]
+    sureness: Sureness
+
+
+_UNKNOWN = Outcome((), "assumed")
 
 
 class LoopTrips:
@@ -56,6 +72,7 @@ class LoopTrips:
     """
 
     def __init__(self, placed: PlacedGraph, decide: Callable[[int], Trips]) -> None:
+        self._placed = placed
         self._graph = placed.graph
         self._sizes = TensorSizes(placed)
         self._decide = decide
@@ -83,36 +100,39 @@ class LoopTrips:
             self._known[ref] = rounds.run_once()[ref], sureness
         return self._known[ref]
 
-    def list_predicates(self, switch: int) -> tuple[int, ...]:
-        """List what the predicate of a Switch is, once or in each round of its loop; () where that is not known.
+    def list_predicates(self, switch: int) -> Outcome:
+        """List what the predicate of a Switch is.
 
         What the gradient's loop takes from a list is there the other way round.
         """
         node, slot = self._resolve(self._graph.list_sources(switch)[1], _RENAMES)
         value, sureness = self.read(node, slot)
         if isinstance(value, int):
-            return (int(value),) if sureness == "exact" else ()
+            return Outcome((int(value),), sureness) if sureness in _KNOWN else _UNKNOWN
         if self._graph.ops[node] != _POP:
             return self._list_rounds((node, slot))
         pushed = self._find_pushed(node)
-        return self._list_rounds(pushed)[::-1] if pushed is not None else ()
+        if pushed is None:
+            return _UNKNOWN
+        by_round, sureness = self._list_rounds(pushed)
+        return Outcome(by_round[::-1], sureness)
 
-    def _list_rounds(self, ref: Ref) -> tuple[int, ...]:
-        """List what an output of a loop's body is in each round; () where it is not known, or too many, or no loop."""
+    def _list_rounds(self, ref: Ref) -> Outcome:
+        """List what an output of a loop's body is in each round, if these are not too many."""
         rounds, sureness = self._trace([ref])
         loop_cond = self._find_loop_cond(next(iter(rounds.after), None))
-        if loop_cond is None or sureness != "exact":
-            return ()
+        if loop_cond is None or sureness not in _KNOWN:
+            return _UNKNOWN
         trips = self._decide(loop_cond).trips
         if trips > _MOST_LISTED:
-            return ()
+            return _UNKNOWN
         known: list[int] = []
         for values in islice(rounds.run(), trips):
             value = values[ref]
             if not isinstance(value, int):
-                return ()
+                return _UNKNOWN
             known.append(int(value))
-        return tuple(known)
+        return Outcome(tuple(known), sureness)
 
     def _find_loop_cond(self, variable: Ref | None) -> int | None:
         """Return the LoopCond of the loop that a variable belongs to."""
@@ -143,7 +163,7 @@ class LoopTrips:
             return (after[ref],)
 
         steps = order_steps(targets, self._find_step, read_leaf)
-        return Rounds(steps, known, start, after), max(surenesses, key=_ORDER.index)
+        return Rounds(steps, known, start, after), reduce(_weaken, surenesses)
 
     def _find_step(self, ref: Ref) -> IntegerStep[Ref] | None:
         """Return how an output is computed from others within a round, None for what is not."""
@@ -165,6 +185,8 @@ class LoopTrips:
         if is_constant(op):
             constant = self._graph.attrs[node].get("value")
             value = read_numbers(constant) if isinstance(constant, TensorInfo) else None
+        elif (given := self._placed.given_value(node)) is not None:
+            return given, "as called"
         elif op in _OF_SHAPES and slot < len(sources):
             value = self._measure(op, sources[slot])
         elif op in ENTERS and sources:
@@ -311,4 +333,7 @@ def _choose(inputs: Sequence[Value], attrs: Mapping[str, Any], slot: int) -> Val
 
 
 def _weaken(one: Sureness, other: Sureness) -> Sureness:
+    """Return how sure that is which depends on both."""
+    if {one, other} == {"as called", "at most"}:
+        return "at most as called"
     return max(one, other, key=_ORDER.index)

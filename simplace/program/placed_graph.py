@@ -7,7 +7,9 @@ from dataclasses import dataclass
 from typing import Any
 
 from simplace.devices.device_set import DeviceSet
+from simplace.graph.constant_numbers import Numbers
 from simplace.graph.graph import Graph
+from simplace.graph.op_kinds import ARGS
 from simplace.program.program import NodeNotes, Program
 
 _NO_NOTES = NodeNotes()
@@ -68,6 +70,11 @@ class PlacedGraph:
             return _NO_NOTES
         origin = self.graph.origins[i]
         return self.program.notes.get(origin.function, {}).get(origin.name, _NO_NOTES)
+
+    def given_value(self, i: int) -> Numbers | None:
+        """Return the integers that an argument was in the first call, None where they are not known, and of others."""
+        index = self.graph.attrs[i].get("index") if self.graph.ops[i] in ARGS else None
+        return self.program.given_values.get(index) if isinstance(index, int) else None
 
     def device(self, i: int) -> str:
         """Return the full device name of a node, "" if placement never reached it."""

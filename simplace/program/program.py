@@ -7,6 +7,7 @@ from dataclasses import dataclass, field, replace
 from typing import Any, Literal
 
 from simplace.devices.device_name import DeviceName
+from simplace.graph.constant_numbers import Numbers
 from simplace.graph.dtypes import count_tensor_bytes
 from simplace.graph.node_def import FunctionDef, GraphDef, Shape
 from simplace.graph.op_kinds import INTS_ON_DEVICE
@@ -184,6 +185,8 @@ class Program:
     numbers of the variants that hold a dataset.
     `given_shapes` are those of the arguments and elements of the first call that the graph leaves open: what follows
     from them stands in `notes`.
+    `given_values` are the integers and bools that arguments of the first call were, by number: scalars and short
+    vectors, as far as they were at hand. `is_sized_by_values` tells that shapes in `notes` follow from them, too.
     `observed_shapes` are those of what kernels put out in a run, by node and output, where TensorFlow logged them.
     `runs` are those that happened of a session, each kind once, in the order of the first.
     `feeds` are the functions of the datasets outside of the graph that its arguments come from.
@@ -224,6 +227,8 @@ class Program:
     at: str = ""
     label: str = ""
     given_shapes: tuple[tuple[str, Shape], ...] = ()
+    given_values: Mapping[int, Numbers] = field(default_factory=dict)
+    is_sized_by_values: bool = False
     runs: tuple[ObservedRun, ...] = ()
     feeds: frozenset[Feed] = frozenset()
     handlers: Mapping[str, str] = field(default_factory=dict)

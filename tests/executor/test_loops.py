@@ -106,5 +106,5 @@ def test_a_loop_in_a_gradients_loop_runs_as_often_as_its_loop(tmp_path: Path, co
 @pytest.mark.usefixtures("forked")
 def test_a_loop_whose_condition_branches_has_the_name_of_its_frame(tmp_path: Path) -> None:
     schedule = simulate_step(tmp_path, LEFT_EARLY)
-    assert schedule.flow.loops == (Loop("while", 10, "assumed"),)
-    assert [one.trips for one in find_in_step(schedule) if isinstance(one, LaunchBoundLoop)] == [10]
+    assert schedule.flow.loops == (Loop("while", 7, "bounded as called"),)
+    assert [one.trips for one in find_in_step(schedule) if isinstance(one, LaunchBoundLoop)] == [7]

@@ -8,16 +8,18 @@ from typing import Any
 
 import tensorflow as tf
 
+from simplace.graph.constant_numbers import Numbers
 from simplace.graph.integer_ops import Value
 from simplace.graph.op_kinds import CASES, IFS, PARTITIONED_CALLS, WHILES
 from simplace.oracle.child.list_shapes import ANY_LIST, LIST_OPS, Given, ListShape, agree, follow_lists
 from simplace.oracle.child.loop_integers import ImportedBody, follow_loop, read_values
-from simplace.oracle.child.output_shapes import NOT_IMPORTED, make_handle
+from simplace.oracle.child.output_shapes import NOT_IMPORTED, make_constant, make_handle
 from simplace.oracle.child.tensors import read_handle_data
 from simplace.oracle.child.tf_private import function_def_to_graph, handle_data_util
 
 Sizes = list[int] | None  # -1 for an unknown size, None for an unknown rank
 Shapes = Mapping[str, Sequence[Sizes]]  # of the outputs of each node
+Values = Mapping[int, Numbers]  # of arguments, by number
 _Lists = Mapping[str, ListShape]  # of the variants in a body, by name
 _GIVEN = "_output_shapes"  # an attribute that TensorFlow's importer takes for what is known of a node's outputs
 _OBJECTS = (tf.resource.as_datatype_enum, tf.variant.as_datatype_enum)
@@ -42,29 +44,33 @@ class CallShapes:
         self._traced = traced
         self._bodies: dict[tuple[str, ...], tuple[Any, _Lists]] = {}  # by function and shapes of arguments
 
-    def infer(self, name: str, arguments: Sequence[Any], elements: Shapes) -> dict[str, dict[str, list[Sizes]]]:
+    def infer(
+        self, name: str, arguments: Sequence[Any], elements: Shapes, values: Values
+    ) -> dict[str, dict[str, list[Sizes]]]:
         """Return the shapes of the nodes of each function that a call reaches, by function and node.
 
         `arguments` are TensorShapes, of variables' handles TensorSpecs of the values. `elements` has the shapes of what
-        nodes of the function took from iterators. What a function is called with twice, in two shapes, stays as it was
-        traced; so does all where TensorFlow finds that the shapes do not fit, as the call itself will, or no longer
-        imports an op.
+        nodes of the function took from iterators, `values` the integers that arguments are, by number. What a function
+        is called with twice, in two shapes, stays as it was traced; so does all where TensorFlow finds that the shapes
+        do not fit, as the call itself will, or no longer imports an op.
         """
         try:
-            return self._infer(name, arguments, elements)
+            return self._infer(name, arguments, elements, values)
         except NOT_IMPORTED:
             return {}
 
-    def _infer(self, name: str, arguments: Sequence[Any], elements: Shapes) -> dict[str, dict[str, list[Sizes]]]:
+    def _infer(
+        self, name: str, arguments: Sequence[Any], elements: Shapes, values: Values
+    ) -> dict[str, dict[str, list[Sizes]]]:
         self._bodies.clear()
         found: dict[str, dict[str, list[Sizes]]] = {}
         called: dict[str, list[str]] = {}
         mixed: set[str] = set()
         signature = self._definition(name).signature
         given = [_of_argument(arg, shape) for arg, shape in zip(signature.input_arg, arguments, strict=False)]
-        waiting = [(name, given, elements)]
+        waiting = [(name, given, elements, values)]
         while waiting:
-            function, given, known = waiting.pop(0)
+            function, given, known, numbers = waiting.pop(0)
             key = [str(shape) for shape in given]
             if function in called:
                 if called[function] != key:
@@ -73,23 +79,23 @@ class CallShapes:
             called[function] = key
             if not self._traced(function):
                 continue
-            graph, lists = self._infer_body(function, given, known)
+            graph, lists = self._infer_body(function, given, known, numbers)
             found[function] = self._read(function, graph)
-            waiting += [(callee, shapes, {}) for callee, shapes in self._calls(graph, lists)]
+            waiting += [(callee, shapes, {}, {}) for callee, shapes in self._calls(graph, lists)]
         return {function: shapes for function, shapes in found.items() if function not in mixed}
 
-    def _infer_body(self, name: str, arguments: Sequence[Given], known: Shapes) -> tuple[Any, _Lists]:
+    def _infer_body(self, name: str, arguments: Sequence[Given], known: Shapes, values: Values) -> tuple[Any, _Lists]:
         """Return the body of a function with the shapes that branches, loops and lists in it have, and these lists."""
         key = (name, *map(str, arguments))
         if key in self._bodies:
             return self._bodies[key]
-        graph = self._import(name, arguments, known)
+        graph = self._import(name, arguments, known, values)
         for _ in range(_ROUNDS):
             lists, refined = self._walk(name, graph, arguments)
             if not refined:
                 break
             known = {**known, **refined}
-            graph = self._import(name, arguments, known)
+            graph = self._import(name, arguments, known, values)
         self._bodies[key] = graph, lists
         return graph, lists
 
@@ -130,17 +136,17 @@ class CallShapes:
         return follow_loop(condition, body, read_values(op.inputs, around))
 
     def _describe_body(self, name: str, arguments: Sequence[Given]) -> ImportedBody:
-        (graph, lists), definition = self._infer_body(name, arguments, {}), self._definition(name)
+        (graph, lists), definition = self._infer_body(name, arguments, {}, {}), self._definition(name)
         results = [graph.get_operation_by_name(node).outputs[slot] for node, slot in self._ends(definition).values()]
         return ImportedBody([f"{arg.name}:0" for arg in definition.signature.input_arg], results, lists, {})
 
     def _results(self, name: str, arguments: Sequence[Given]) -> list[Given]:
         """Return what is known of a function's results."""
-        (graph, lists), ends = self._infer_body(name, arguments, {}), self._ends(self._definition(name))
+        (graph, lists), ends = self._infer_body(name, arguments, {}, {}), self._ends(self._definition(name))
         found = (graph.get_operation_by_name(node).outputs[slot] for node, slot in ends.values())
         return [_describe(tensor, lists) for tensor in found]
 
-    def _import(self, name: str, arguments: Sequence[Given], known: Shapes) -> Any:
+    def _import(self, name: str, arguments: Sequence[Given], known: Shapes, values: Values) -> Any:
         """Return the body of a function as a graph, its shapes inferred by TensorFlow."""
         definition = self._definition(name)
         made, _ = function_def_to_graph.function_def_to_graph_def(definition)
@@ -151,6 +157,8 @@ class CallShapes:
                 make_handle(node, shape)
             elif arg.type not in _OBJECTS and "shape" in node.attr:
                 node.attr["shape"].shape.CopyFrom(shape.as_proto())
+        for number, value in values.items():
+            make_constant(made.node[number], definition.signature.input_arg[number].type, value)
         for node in made.node[len(definition.signature.input_arg) :]:
             shapes = known.get(node.name, traced.get(node.name))
             if shapes:

@@ -175,7 +175,7 @@ class FunctionCalls:
             raise
         finally:
             self.reach_functions(self._functions.reached(kind.function))
-            self._functions.write_shapes(kind.function, inputs, self._cpu.take_elements(kind.function))
+            self._functions.write_first_call(kind.function, inputs, self._cpu.take_elements(kind.function))
 
     def _run_first(self, kind: _Kind, inputs: Sequence[Any], call: Calls) -> Any:
         """Place a function, then compute it: by this very call where it needs no GPU."""

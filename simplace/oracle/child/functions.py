@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -11,7 +11,7 @@ import tensorflow as tf
 
 from simplace.graph.captured_variables import name_captured_variables
 from simplace.graph.op_kinds import MUST_COMPILE, WHILES, is_while
-from simplace.oracle.child.call_shapes import CallShapes, Shapes, is_open, list_sizes
+from simplace.oracle.child.call_shapes import CallShapes, Shapes, Values, is_open, list_sizes
 from simplace.oracle.child.called_functions import list_alike, list_called
 from simplace.oracle.child.layer_scopes import list_layer_scopes
 from simplace.oracle.child.list_shapes import STACK
@@ -19,7 +19,7 @@ from simplace.oracle.child.output_shapes import infer_output_shapes
 from simplace.oracle.child.patches import patch_method
 from simplace.oracle.child.recorder import Recorder
 from simplace.oracle.child.source_lines import SourceLines
-from simplace.oracle.child.tensors import read_handle_data
+from simplace.oracle.child.tensors import read_handle_data, read_integers
 from simplace.oracle.child.tf_private import atomic_function, context, function_pb2
 
 _HANDS_ON = WHILES | {"Identity"}
@@ -53,7 +53,7 @@ class Functions:
         self._of_calls: dict[tuple[str, ...], tuple[CapturedOutput, ...]] = {}
         self._open: dict[str, Shapes] = {}  # the shapes of functions that leave some open
         self._shapes = CallShapes(self.definition, self.reached, lambda name: self._open.get(name, {}))
-        self._shaped: set[str] = set()
+        self._called: set[str] = set()
 
     def watch(self) -> None:
         """Record the graph of each function that is made from now on."""
@@ -169,27 +169,42 @@ class Functions:
         """Return whether the shape of some output of a node of a function was left open when it was traced."""
         return is_open({node: self._open.get(name, {}).get(node, ())})
 
-    def write_shapes(self, name: str, inputs: Sequence[Any], elements: Shapes) -> None:
-        """Write the shapes that the first call of a function has, where its graph leaves them open.
+    def write_first_call(self, name: str, inputs: Sequence[Any], elements: Shapes) -> None:
+        """Write what the first call of a function tells: the integers among its arguments, shapes that are left open.
 
-        `elements` has the shapes of what its nodes took from iterators.
+        Loops and branches may ask for the integers. `elements` has the shapes of what its nodes took from iterators.
         """
-        if name in self._shaped:
+        if name in self._called:
             return
-        self._shaped.add(name)
+        self._called.add(name)
+        read = {number: read_integers(tensor) for number, tensor in enumerate(inputs)}
+        values = {number: value for number, value in read.items() if value is not None}
+        gives_sizes = self._write_shapes(name, inputs, elements, values)
+        if values:
+            self._recorder.event("given values", function=name, values=values, gives_sizes=gives_sizes)
+
+    def _write_shapes(self, name: str, inputs: Sequence[Any], elements: Shapes, values: Values) -> bool:
+        """Write the shapes of a call where its graph leaves them open; return whether some follow from its integers."""
         signature = self.definition(name).signature
         given = {
             arg.name: [list_sizes(tensor.shape)]
             for arg, tensor in zip(signature.input_arg, inputs, strict=True)
             if arg.type != tf.resource.as_datatype_enum and self.leaves_open(name, arg.name)
         }
-        if not given and not elements and not self._stacks_open(name):
-            return
+        is_sized = bool(given or elements or self._stacks_open(name))
+        if not is_sized and not (values and name in self._open):
+            return False
         arguments = [read_handle_data(getattr(tensor, "_handle_data", None)) or tensor.shape for tensor in inputs]
-        for function, shapes in self._shapes.infer(name, arguments, elements).items():
+        found = self._shapes.infer(name, arguments, elements, {})
+        numbered = self._shapes.infer(name, arguments, elements, values) if values and _leave_open(found) else {}
+        gives_sizes = bool(numbered) and numbered != found
+        if not is_sized and not gives_sizes:
+            return False
+        for function, shapes in (numbered or found).items():
             self._recorder.event("shapes", function=function, nodes=shapes)
         if given or elements:
             self._recorder.event("given shapes", function=name, nodes={**given, **elements})
+        return gives_sizes
 
     def _stacks_open(self, name: str) -> bool:
         """Return whether a function that is reached makes a tensor of a list whose length its trace leaves open."""
@@ -213,6 +228,10 @@ class Functions:
             CapturedOutput(out.dtype, out.shape, places.get(_find_origin(out).name), optionals.get(out.name))
             for out in graph.outputs[:count]
         )
+
+
+def _leave_open(found: Mapping[str, Shapes]) -> bool:
+    return any(map(is_open, found.values()))
 
 
 def _find_by_scope(name: str, notes: dict[str, Any]) -> Any:

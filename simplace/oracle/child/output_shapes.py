@@ -5,8 +5,10 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from typing import Any
 
+import numpy as np
 import tensorflow as tf
 
+from simplace.graph.constant_numbers import Numbers
 from simplace.oracle.child.tensors import read_handle_data
 from simplace.oracle.child.tf_private import function_def_to_graph
 
@@ -53,6 +55,14 @@ def make_handle(node: Any, spec: Any) -> None:
     node.attr.clear()
     node.attr["dtype"].type = spec.dtype.as_datatype_enum
     node.attr["shape"].shape.CopyFrom(spec.shape.as_proto())
+
+
+def make_constant(node: Any, dtype: int, value: Numbers) -> None:
+    """Turn a placeholder into a Const: shape functions read sizes from it."""
+    node.op = "Const"
+    node.attr.clear()
+    node.attr["dtype"].type = dtype
+    node.attr["value"].tensor.CopyFrom(tf.make_tensor_proto(np.array(value, tf.as_dtype(dtype).as_numpy_dtype)))
 
 
 def _merge_shapes(traced: Any, inferred: Any) -> Any:

@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 import tensorflow as tf
 
+from simplace.graph.constant_numbers import Numbers
 from simplace.oracle.child.shared_memory import share_memory
 from simplace.oracle.child.tf_private import context, ops
 
@@ -17,6 +18,8 @@ _RESOURCE_NAME = re.compile('name="([^"]*)"')
 _DATASET = "::Dataset>"  # how the summary of a variant ends that holds one
 _IMMOVABLE = {each.as_datatype_enum for each in (tf.string, tf.variant, tf.resource)}
 _ON_GPU = "_simplace_on_gpu"  # an attribute of handles of variables: where they are never changes
+_INTEGERS = (tf.int32, tf.int64, tf.bool)
+_MOST_READ = 16  # elements of a vector
 MADE_AT = "_simplace_made_at"  # an attribute of handles: the line that made the resource
 
 
@@ -31,6 +34,24 @@ def to_device(tensor: Any, device: str) -> Any:
         return tensor
     shared = share_memory(tensor, device)
     return tensor._copy_to_device(device) if shared is None else shared
+
+
+def read_integers(tensor: Any) -> Numbers | None:
+    """Return the integers, or bools, of a scalar or a short vector; None for others, and where that needed a copy."""
+    if getattr(tensor, "dtype", None) not in _INTEGERS or not _is_short(tensor.shape):
+        return None
+    if tensor.is_packed or context.context().is_custom_device(tensor.device):
+        return None
+    where = tensor.backing_device
+    near = tensor if where == find_host() else share_memory(tensor, find_host())  # of an emulated GPU: the same memory
+    if near is None:
+        return None
+    value = near.numpy()
+    return int(value) if value.ndim == 0 else tuple(map(int, value))
+
+
+def _is_short(shape: Any) -> bool:
+    return shape.rank is not None and shape.rank < 2 and int(shape.num_elements()) <= _MOST_READ
 
 
 def describe_variable(handle: Any) -> Any:

@@ -233,7 +233,7 @@ def write_caption(placed: Placed, alike: Alike, hidden: tuple[int, int], undrawn
         left_out.append(f"{quantities.format_count(unread, 'op')} without tensors")
     if left_out:
         parts.append(f"not drawn: {', '.join(left_out)}")
-    if placement.program.given_shapes:
+    if placement.program.given_shapes or placement.program.is_sized_by_values:
         parts.append("sizes of the first call")
     if placed.agreement is not None and placed.agreement.holds:
         parts.append(f"TensorFlow agrees: {placed.agreement}")

@@ -240,6 +240,8 @@ def list_assumptions(schedule: Schedule) -> list[str]:
     lines = [*_name_step_run(schedule)]
     lines += [_describe_loop(loop) for loop in schedule.loops]
     lines += [_describe_branch(branch) for branch in schedule.flow.branches]
+    if schedule.placement.program.is_sized_by_values:
+        lines.append("sizes that the graph leaves open follow from integers among the arguments of the first call")
     return lines + [_describe_assumption(one) for one in schedule.estimated.assumptions]
 
 
@@ -279,7 +281,9 @@ def _describe_loop(loop: Loop) -> str:
         "given": "as given",
         "observed": "as it ran",
         "read": "derived from its condition",
+        "called": "as in the first call; --trips NAME=N sets it",
         "bounded": "the most that its condition allows; --trips NAME=N sets it",
+        "bounded as called": "the most that its condition allows in the first call; --trips NAME=N sets it",
         "assumed": "assumed; --trips NAME=N sets it",
     }
     mean = " in the mean" if len(set(loop.by_entry)) > 1 else ""
@@ -291,6 +295,7 @@ def _describe_branch(branch: Branch) -> str:
         "given": "as given",
         "observed": "as it ran",
         "read": "computed from constants and counters",
+        "called": "as in the first call; --branch NAME=N sets it",
         "assumed": "assumed; --branch NAME=N sets it",
     }
     each = branch.by_round or branch.by_run
@@ -309,6 +314,8 @@ def _describe_assumption(one: Assumption) -> str:
             return f"unknown dimensions of {one.example}{more} are taken as {one.value}"
         case "rank":
             return f"the unknown shape of {one.example}{more} is taken as that of its largest input, else as a scalar"
+        case "argument":
+            return f"the size of {one.example}{more} follows from arguments of the first call"
         case "branch":
             return f"of {one.example}{more}, inside of a call, the first branch is taken (of an If: then)"
     return f"no cost formula for {one.example}{more}: only the bytes it moves are counted"

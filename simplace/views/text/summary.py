@@ -106,12 +106,15 @@ def _summarize(placed: Placed, width: int | None, copies: int | None, busy: Coll
 
 def describe_given_shapes(placed: Placed) -> str:
     """Return whose sizes are shown where the graph leaves them open, "" where it leaves none."""
-    given = placed.placement.program.given_shapes
-    if not given:
+    given, follows = placed.placement.program.given_shapes, placed.placement.program.is_sized_by_values
+    if not given and not follows:
         return ""
+    if not given:
+        return "sizes that the graph leaves open follow from integers among the arguments of the first call"
     shown = [f"{name} {format_shape(shape)}" for name, shape in given[:_GIVEN]]
     more = f" and {len(given) - _GIVEN:,} more" if len(given) > _GIVEN else ""
-    return visible(f"sizes that the graph leaves open are those of the first call: {', '.join(shown)}{more}")
+    also = ", and what follows from integers among its arguments" if follows else ""
+    return visible(f"sizes that the graph leaves open are those of the first call: {', '.join(shown)}{more}{also}")
 
 
 def write_title(placed: Placed) -> str:
