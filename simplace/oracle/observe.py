@@ -236,6 +236,9 @@ def _read_answer(request: Request, ended: EarlyEnd | None) -> Observation:
         EarlyEnd(event["how"], event["text"], event.get("line", ""), event.get("status", 0))
         for event in of_kind.get("failure", ())
     ]
+    if ended is not None and ended.how == "timed out":
+        skipped = [event["text"] for event in of_kind.get("not computed", ())]
+        ended = replace(ended, text="; ".join([ended.text, *skipped[-1:]]))  # the last one tells of all
     failures.sort(key=lambda failure: failure.how != "internal")  # the program's own may be caused by ours
     if "started" not in of_kind:
         raise _not_started(failures[0] if failures else ended)

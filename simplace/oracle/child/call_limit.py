@@ -41,13 +41,9 @@ class CallLimit:
         self._nodes: Counter[tuple[str, Hashable]] = Counter()
         self._unshown: Counter[tuple[str, Hashable]] = Counter()
         self._iterators: dict[str, set[Hashable]] = {}
+        self.has_ended_input = False
         self.has_stopped = False
         signal.signal(_STOP, self._stop_here)
-
-    @property
-    def has_ended_input(self) -> bool:
-        """Return whether the input of a function was ended."""
-        return bool(self._iterators)
 
     def explain_values(self) -> str:
         """Return a clause on calls that were not computed, of which an error may come; "" if there are none."""
@@ -80,17 +76,22 @@ class CallLimit:
         is_much = self._traces[function] > self._most_traces and self._nodes[function] > _MOST_NODES
         return self._most < 0 or not is_much
 
-    def allows(self, name: str, signature: Hashable, iterator: Hashable = None) -> bool:
+    def allows(
+        self, name: str, signature: Hashable, iterator: Hashable = None, *, uses_container: bool = False
+    ) -> bool:
         """Return whether a call of `name` is to be computed; otherwise it returns its latest values.
 
         Calls count by `signature`. `iterator` identifies the iterator that it takes an element from, None if none:
         after the last call that is computed, each iterator yields one element more, so that no epoch is empty, and then
-        comes to its end: `tf.errors.OutOfRangeError` is raised.
+        comes to its end: `tf.errors.OutOfRangeError` is raised. A call that takes no element is always computed if it
+        `uses_container`, such as a queue: others may wait for what it does.
         """
         self._computed[name, signature] += 1
         if self._most < 0 or self._computed[name, signature] <= self._most:
             return True
-        self._skipped[name] += 1
+        if uses_container and iterator is None:
+            return True
+        self._skip(name)
         if iterator is None:
             return self._skipped[name] > _MOST_SKIPPED
         begun = self._iterators.setdefault(name, set())
@@ -116,9 +117,22 @@ class CallLimit:
                 which = "the last is" if times == 1 else f"the last {times:,} are"
                 self._recorder.remark(f"{name} was placed {again}; {which} not shown (--calls all shows every one).")
 
-    def _end_input(self, name: str) -> None:
+    def tell_end(self, line: str) -> None:
+        """Write a remark that the program ended because its input had been ended; `line` is "" where none is known."""
         self._recorder.remark(
-            f"The input of {name} was ended early at {self._lines.here()}: it was called {self._most} times "
+            f"The program ended{_at(line)}, since its input had been ended (--calls all reads it to its end)."
+        )
+
+    def _skip(self, name: str) -> None:
+        """Count a call that is not computed; write down at once what follows from it: the run may be killed."""
+        self._skipped[name] += 1
+        if self._skipped[name] == 1:
+            self._recorder.event("not computed", text=self.explain_values())
+
+    def _end_input(self, name: str) -> None:
+        self.has_ended_input = True
+        self._recorder.remark(
+            f"The input of {name} was ended early{_at(self._lines.here())}: it was called {self._most} times "
             "(--calls all reads it to its end)."
         )
         warnings.filterwarnings("ignore", message=r"\s*Your input ran out of data")  # Keras blames the dataset
@@ -139,3 +153,12 @@ class CallLimit:
             raise Stopped
         signal.signal(number, signal.SIG_DFL)
         os.kill(os.getpid(), number)
+
+
+def _at(line: str) -> str:
+    """Return where something happened as part of a sentence, "" where no line is known.
+
+    >>> _at("model.py:7"), _at("")
+    (' at model.py:7', '')
+    """
+    return f" at {line}" if line else ""

@@ -9,20 +9,38 @@ only places and partitions.
 from __future__ import annotations
 
 import threading
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import dataclass
 from typing import Any
 
 import tensorflow as tf
 
+from simplace.graph.op_kinds import is_write
 from simplace.oracle.child.cut_sessions import make_callable
 from simplace.oracle.child.graph_copy import copy_to_cpus, needs_copy
+from simplace.oracle.child.partition_graphs import Run
 from simplace.oracle.child.patches import find_original
-from simplace.oracle.child.session_datasets import list_needed, tensor_name
+from simplace.oracle.child.session_datasets import tensor_name
 from simplace.oracle.child.tf_private import config_pb2
 from simplace.oracle.child.tf_private import pywrap_tf_session as tf_session
 from simplace.oracle.child.tf_private import session as session_module
+from simplace.oracle.child.waiting_ops import has_put, list_called_types, list_run_ops, uses_container
 
 _INPUTS = ("IteratorGetNext", "QueueDequeue", "ReaderRead")  # what the names of ops that take an element begin with
+
+
+@dataclass(frozen=True, slots=True)
+class RunKind:
+    """Record of what a run of a session does, which decides how often it is computed.
+
+    `types` are those of the ops that it needs, without functions. `is_step` tells that it takes an element from an
+    iterator, a queue or a reader, and is no producer, which only hands on what it takes: others wait for as many
+    elements as they need. `uses_container` tells that runs may wait for each other, by a queue for example.
+    """
+
+    types: frozenset[str]
+    is_step: bool
+    uses_container: bool
 
 
 class CpuSessions:
@@ -46,9 +64,9 @@ class CpuSessions:
         run = options, own.feeds(feeds), own.tensors(fetches), own.ops(targets), metadata
         return self._run(second, *run)
 
-    def list_needed_types(self, session: Any, names: Iterable[str]) -> frozenset[str]:
-        """List the types of the ops that run for the named ops and tensors of a session."""
-        return list_needed_types(self._second(session).graph, names)
+    def list_types(self, session: Any, run: Run) -> frozenset[str]:
+        """List the types of the ops that a run of a session needs where it is computed."""
+        return frozenset(op.type for op in list_run_ops(self._second(session).graph, run))
 
     def make_callable(self, session: Any, options: Any) -> Any:
         """Return what `BaseSession._make_callable_from_options` returns."""
@@ -137,16 +155,34 @@ def prepare_run(session: Any, feeds: Iterable[Any], fetches: Iterable[Any], targ
     make_callable(session, options)
 
 
-def list_needed_types(graph: Any, names: Iterable[str]) -> frozenset[str]:
-    """List the types of the ops that the named ops and tensors need, themselves included."""
-    return frozenset(
-        op.type for op in list_needed(graph.get_operation_by_name(each.partition(":")[0]) for each in names)
-    )
+def describe_run(graph: Any, run: Run) -> RunKind:
+    """Return what a run of a graph does."""
+    ops = list_run_ops(graph, run)
+    types = frozenset(op.type for op in ops)
+    takes_element = any(each.startswith(_INPUTS) for each in types)
+    all_types = types | list_called_types(graph, ops)
+    return RunKind(types, takes_element and not _is_producer(graph, run, all_types), uses_container(all_types))
 
 
-def takes_element(types: frozenset[str]) -> bool:
-    """Return whether an op of these types takes an element from an iterator, a queue or a reader."""
-    return any(each.startswith(_INPUTS) for each in types)
+def _is_producer(graph: Any, run: Run, types: frozenset[str]) -> bool:
+    """Return whether a run of ops of these types ends in puts alone, and writes no variable as a step of training does.
+
+    What is fetched may wait for a put, as where `tf.cond` decides on it.
+    """
+    if not has_put(types) or any(map(is_write, types)):
+        return False
+    return all(_needs_put(graph, end) for end in _list_ends(run))
+
+
+def _list_ends(run: Run) -> Iterator[Run]:
+    """Yield for each fetch and target of a run one that has nothing else."""
+    yield from ({**run, "fetches": [name], "targets": []} for name in run["fetches"])
+    yield from ({**run, "fetches": [], "targets": [name]} for name in run["targets"])
+
+
+def _needs_put(graph: Any, run: Run) -> bool:
+    ops = list_run_ops(graph, run)
+    return has_put(op.type for op in ops) or has_put(list_called_types(graph, ops))
 
 
 def _without_gpus(session: Any) -> Any:

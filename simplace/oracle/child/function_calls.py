@@ -160,7 +160,9 @@ class FunctionCalls:
         kind = _Kind(name, scope, eager_device.soft_placement(), arg_devices)
         signature = (kind, *map(_type_of, inputs))
         title = self._owners.name_call(shown_name(name)) or shown_name(name)
-        is_allowed = self._limit.allows(title, signature, self._iterator_of(name, inputs))
+        called = self._functions.kind_of(name)
+        iterator = _identify_iterator(inputs) if called.is_step else None
+        is_allowed = self._limit.allows(title, signature, iterator, uses_container=called.uses_container)
         if not is_allowed and signature in self._latest:
             return self._hand_through(name, inputs, self._latest[signature])
         results = self._run_known(kind, inputs, call) if kind in self._seen else self._run_new(kind, inputs, call)
@@ -210,12 +212,6 @@ class FunctionCalls:
 
     def _is_remote(self, kind: _Kind) -> bool:
         return task_of(kind.scope or find_host()) != task_of(find_host())
-
-    def _iterator_of(self, name: str, inputs: Sequence[Any]) -> Any:
-        """Return what identifies the iterator that a call takes an element from; None where it takes none."""
-        if not self._functions.reads_iterator(name):
-            return None
-        return tuple(tensor._id for tensor in inputs if is_object(tensor))
 
     def reach_functions(self, names: Sequence[str]) -> None:
         """Note that functions are among what this run shows."""
@@ -500,6 +496,11 @@ def cancel_call(call: Call) -> Call:
             return call(cancellation=manager._impl)
 
     return run
+
+
+def _identify_iterator(inputs: Sequence[Any]) -> tuple[Any, ...]:
+    """Return what identifies the iterator that a call with these inputs takes an element from."""
+    return tuple(tensor._id for tensor in inputs if is_object(tensor))
 
 
 def on_its_thread(name: str, lines: Iterable[LogLine]) -> Iterator[LogLine]:

@@ -10,7 +10,7 @@ from typing import Any
 import tensorflow as tf
 
 from simplace.graph.captured_variables import name_captured_variables
-from simplace.graph.op_kinds import MUST_COMPILE, WHILES, is_while
+from simplace.graph.op_kinds import MUST_COMPILE, WHILES, is_while, is_write
 from simplace.oracle.child.call_shapes import CallShapes, Shapes, Values, is_open, list_sizes
 from simplace.oracle.child.called_functions import list_alike, list_called
 from simplace.oracle.child.layer_scopes import list_layer_scopes
@@ -21,6 +21,7 @@ from simplace.oracle.child.recorder import Recorder
 from simplace.oracle.child.source_lines import SourceLines
 from simplace.oracle.child.tensors import read_handle_data, read_integers
 from simplace.oracle.child.tf_private import atomic_function, context, function_pb2
+from simplace.oracle.child.waiting_ops import has_put, uses_container
 
 _HANDS_ON = WHILES | {"Identity"}
 _NOT_IN_NAMES = re.compile(r"[^\w.]+")
@@ -40,6 +41,18 @@ class CapturedOutput:
     optional: Any
 
 
+@dataclass(frozen=True, slots=True)
+class CallKind:
+    """Record of what a call of a function does, which decides how often it is computed.
+
+    `is_step` tells that it takes an element from an iterator, and does more than to hand it on to others, and
+    `uses_container` that calls may wait for each other, by a queue for example.
+    """
+
+    is_step: bool
+    uses_container: bool
+
+
 class Functions:
     """The traced functions of the program; each graph is kept until its notes are written."""
 
@@ -49,7 +62,7 @@ class Functions:
         self._graphs: dict[str, Any] = {}
         self._outputs: dict[str, tuple[CapturedOutput, ...]] = {}
         self._definitions: dict[str, function_pb2.FunctionDef] = {}
-        self._readers: dict[str, bool] = {}
+        self._kinds: dict[str, CallKind] = {}
         self._of_calls: dict[tuple[str, ...], tuple[CapturedOutput, ...]] = {}
         self._open: dict[str, Shapes] = {}  # the shapes of functions that leave some open
         self._shapes = CallShapes(self.definition, self.reached, lambda name: self._open.get(name, {}))
@@ -95,13 +108,19 @@ class Functions:
         graph.library.function.extend(map(self.definition, names))
         return graph
 
-    def reads_iterator(self, name: str) -> bool:
-        """Return whether a call of `name` takes an element from an iterator."""
-        known = self._readers.get(name)
+    def kind_of(self, name: str) -> CallKind:
+        """Return what a call of `name` does."""
+        known = self._kinds.get(name)
         if known is None:
-            nodes = (node for reached in self.reached(name) for node in self.definition(reached).node_def)
-            known = self._readers[name] = any(node.op.startswith("IteratorGetNext") for node in nodes)
+            known = self._kinds[name] = self._find_kind(name)
         return known
+
+    def _find_kind(self, name: str) -> CallKind:
+        types = {node.op for reached in self.reached(name) for node in self.definition(reached).node_def}
+        returns_nothing = not self.definition(name).signature.output_arg
+        is_producer = has_put(types) and returns_nothing and not any(map(is_write, types))
+        takes_element = any(each.startswith("IteratorGetNext") for each in types)
+        return CallKind(takes_element and not is_producer, uses_container(types))
 
     def reached(self, name: str) -> list[str]:
         """List the functions that `name` calls at any depth, or what may stand in for them, itself first."""

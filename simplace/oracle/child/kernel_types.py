@@ -44,6 +44,13 @@ def has_dataset_functions(op: str) -> bool:
 
 
 @cache
+def calls_functions(op: str) -> bool:
+    """Return whether `op` names functions by its attributes."""
+    definition = find_op_def(op)
+    return definition is not None and any(attr.type in ("func", "list(func)") for attr in definition.attr)
+
+
+@cache
 def makes_dataset(op: str) -> bool:
     """Return whether `op` makes a dataset."""
     definition = find_op_def(op)
@@ -71,7 +78,7 @@ def handles_objects(op: str) -> bool:
         return False
     makes = any(arg.type in _HOST_TYPES for arg in definition.output_arg)
     takes = any(arg.type == tf.variant.as_datatype_enum for arg in definition.input_arg)
-    return makes or takes or any(attr.type in ("func", "list(func)") for attr in definition.attr)
+    return makes or takes or calls_functions(op)
 
 
 @cache

@@ -183,6 +183,7 @@ def _describe_failure(
             recorder.remark("The program ended at the refusal, since it does not handle it.")
         return None
     if isinstance(error, tf.errors.OutOfRangeError) and limit.has_ended_input:
+        limit.tell_end(script.line_of(error, lines))
         return None
     if isinstance(error, files.NotImportedError):
         return {"how": "refused", "text": str(error)}

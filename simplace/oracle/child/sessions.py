@@ -18,7 +18,7 @@ from simplace.graph.op_kinds import WHILES
 from simplace.oracle.child.boundary import raise_as_theirs, wrap_foreign
 from simplace.oracle.child.call_shapes import Shapes, infer_fed_graph, is_open
 from simplace.oracle.child.cpu_functions import explain_lack, lacks_kernel
-from simplace.oracle.child.cpu_sessions import CpuSessions, list_needed_types, prepare_run, takes_element
+from simplace.oracle.child.cpu_sessions import CpuSessions, RunKind, describe_run, prepare_run
 from simplace.oracle.child.cut_sessions import CutSessions
 from simplace.oracle.child.devices import computes_nothing, describe_devices, describe_remote, session_config
 from simplace.oracle.child.element_shapes import TAKES
@@ -29,12 +29,12 @@ from simplace.oracle.child.partition_graphs import Run
 from simplace.oracle.child.patches import patch_method
 from simplace.oracle.child.recorder import list_placed
 from simplace.oracle.child.run_parts import RunParts
-from simplace.oracle.child.session_datasets import SessionDatasets, list_needed, tensor_name
+from simplace.oracle.child.session_datasets import SessionDatasets, tensor_name
 from simplace.oracle.child.tensors import is_object, make_zeros
 from simplace.oracle.child.tf_private import config_pb2, context, op_def_registry
 from simplace.oracle.child.tf_private import pywrap_tf_session as tf_session
 from simplace.oracle.child.tf_private import session as session_module
-from simplace.oracle.child.waiting_ops import list_containers
+from simplace.oracle.child.waiting_ops import list_containers, list_run_ops
 from simplace.oracle.placement_log import PlacementLine
 
 _NAME = "Session.run"
@@ -75,7 +75,6 @@ class SessionRuns:
         self._traced: dict[int, Shapes] = {}  # the shapes of graphs that leave some open, by program
         self._notes_of: dict[int, str] = {}  # the name of a graph's notes, by program
         self._latest: dict[tuple[Any, ...], Any] = {}  # values by what was run
-        self._needed: dict[tuple[Any, ...], frozenset[str]] = {}  # the types of the ops that a run needs
         self._turn = threading.RLock()  # of threads that place and prepare
 
     def watch(self) -> None:
@@ -116,6 +115,7 @@ class SessionRuns:
             session._simplace_starved = frozenset()  # names of queues and the like
             session._simplace_program = -1
             session._simplace_runs = set()  # the runs that were told, each as text
+            session._simplace_kinds = {}  # of its runs, by what was run
             session._simplace_fed = {}  # the shapes that were fed, or taken from iterators, first, by node
             session._simplace_failed = {}  # by handle of a partial run
             session._simplace_prepared = set()
@@ -146,20 +146,20 @@ class SessionRuns:
             if not self._emulate:
                 fetched = list(map(tensor_name, fetches))
                 call = functools.partial(self._run, session, names, fetched, lambda: run(session, *asked))
-                return self._run_often(session, key, call)
+                return self._run_often(session, key, names, call)
             if key not in session._simplace_prepared:
                 prepare = self._cpu.prepare_run if session._simplace_remote else prepare_run
                 self._prepare(session, names, lambda: prepare(session, feeds, fetches, targets))
                 session._simplace_prepared.add(key)
                 self._place_datasets(session, names, feeds)
-            fetched = list(map(tensor_name, fetches))
-            return self._compute(session, key, fetched, lambda: self._run_on_cpu(session, key, asked))
+            compute = functools.partial(self._run_on_cpu, session, names, asked)
+            return self._compute(session, key, names, list(map(tensor_name, fetches)), compute)
 
         return run_observed
 
-    def _run_on_cpu(self, session: Any, key: tuple[Any, ...], asked: tuple[Any, ...]) -> Any:
+    def _run_on_cpu(self, session: Any, names: Run, asked: tuple[Any, ...]) -> Any:
         """Run what the program asks for, and fetch what is taken from iterators too, if its shape is not known yet."""
-        taken = self._list_open_elements(session, key)
+        taken = self._list_open_elements(session, names)
         if not taken:
             return self._cpu.run(session, *asked)
         options, feeds, fetches, targets, metadata = asked
@@ -169,21 +169,22 @@ class SessionRuns:
         self._note_shapes(session, {op.name: [next(shapes) for _ in op.outputs] for op in taken})
         return result[: len(fetches)]
 
-    def _list_open_elements(self, session: Any, key: tuple[Any, ...]) -> list[Any]:
-        """List the ops of a run that take elements of iterators whose shapes its graph leaves open."""
+    def _list_open_elements(self, session: Any, names: Run) -> list[Any]:
+        """List the ops of a run that take elements of iterators whose shapes its graph leaves open, by name."""
         traced = self._traced.get(session._simplace_program, {})
-        if not takes_element(self._needed.get(key, frozenset())) or not traced:
+        if not traced:
             return []
-        ops = list_needed(session.graph.get_operation_by_name(each.partition(":")[0]) for each in key if each)
-        return [
-            op for op in ops
+        found = [
+            op for op in list_run_ops(session.graph, names)
             if op.type == TAKES and op.name not in session._simplace_fed and is_open({op.name: traced.get(op.name, ())})
             and not any(is_object(tensor) for tensor in op.outputs)
         ]  # fmt: skip
+        return sorted(found, key=lambda op: op.name)
 
     def _observe_callable(self, make: Any) -> Any:
         def make_observed(made: Any, session: Any, options: Any) -> None:
             made._simplace_run = _run_of_callable(options, by_rendezvous=session._simplace_remote)
+            session._simplace_kinds.pop((id(made),), None)  # of one that is gone
             _, made._simplace_failed = self._prepare(session, made._simplace_run, lambda: make(made, session, options))
             made._simplace_second = None
             if self._emulate:
@@ -194,17 +195,18 @@ class SessionRuns:
 
     def _observe_call(self, call: Any) -> Any:
         def call_observed(made: Any, *args: Any, **kwargs: Any) -> Any:
-            fetches = made._simplace_run["fetches"]
+            described = made._simplace_run
+            fetches = described["fetches"]
             if made._simplace_second is not None:
                 second = functools.partial(self._cpu.call, made._simplace_second, *args, **kwargs)
-                return self._compute(made._session, (id(made),), fetches, second)
+                return self._compute(made._session, (id(made),), described, fetches, second)
             if made._simplace_failed:
                 return _make_fetched_zeros(made._session.graph, fetches)
 
             def run() -> Any:
                 return self._result(made._session, fetches, *_attempt_call(lambda: call(made, *args, **kwargs)))
 
-            return self._run_often(made._session, (id(made),), run)
+            return self._run_often(made._session, (id(made),), described, run)
 
         return call_observed
 
@@ -234,20 +236,26 @@ class SessionRuns:
 
         return run_observed
 
-    def _compute(self, session: Any, key: tuple[Any, ...], fetches: list[str], call: Call) -> Any:
-        """Compute a run on the CPU, or return the latest values of a similar run, or zeros if no CPU computes it."""
-        return self._run_often(session, key, lambda: self._compute_here(session, key, fetches, call))
+    def _compute(self, session: Any, key: tuple[Any, ...], run: Run, fetches: list[str], call: Call) -> Any:
+        """Compute a run on the CPU, or return the latest values of a similar run, or zeros if no CPU computes it.
 
-    def _run_often(self, session: Any, key: tuple[Any, ...], run: Call) -> Any:
+        `fetches` are in the order of the values.
+        """
+        return self._run_often(session, key, run, lambda: self._compute_here(session, key, run, fetches, call))
+
+    def _run_often(self, session: Any, key: tuple[Any, ...], run: Run, call: Call) -> Any:
         """Do a run, or return the values of the latest one that was alike, once there were enough of these."""
         known = (id(session), *key)
-        if not self._limit.allows(_NAME, known, self._iterator_of(session, key)) and known in self._latest:
+        kind = self._kind_of(session, key, run)
+        iterator = (id(session), session._simplace_epochs) if kind.is_step else None
+        is_allowed = self._limit.allows(_NAME, known, iterator, uses_container=kind.uses_container)
+        if not is_allowed and known in self._latest:
             return self._latest[known]
-        self._latest[known] = values = run()
+        self._latest[known] = values = call()
         return values
 
-    def _compute_here(self, session: Any, key: tuple[Any, ...], fetches: list[str], call: Call) -> Any:
-        if joining := self._list_collectives(session, key):
+    def _compute_here(self, session: Any, key: tuple[Any, ...], run: Run, fetches: list[str], call: Call) -> Any:
+        if joining := self._list_collectives(session, key, run):
             self._recorder.remark(
                 f"{_NAME} returned zeros for what needs {joining[0]}: one CPU cannot be all members of a collective."
             )
@@ -260,19 +268,20 @@ class SessionRuns:
             self._recorder.remark(f"{_NAME} returned zeros, since no CPU computes it: {explain_lack(error)}")
             return _make_fetched_zeros(session.graph, fetches)
 
-    def _list_collectives(self, session: Any, key: tuple[Any, ...]) -> list[str]:
+    def _list_collectives(self, session: Any, key: tuple[Any, ...], run: Run) -> list[str]:
         """List the types of the collectives of a run that are no ops of one device on the CPU."""
-        if not any(each.startswith(_COLLECTIVES) for each in self._needed[key]):
+        if not any(each.startswith(_COLLECTIVES) for each in session._simplace_kinds[key].types):
             return []
-        needed = self._cpu.list_needed_types(session, [each for each in key if isinstance(each, str) and each])
+        needed = self._cpu.list_types(session, run)
         return sorted(each for each in needed if each.startswith(_COLLECTIVES))
 
-    def _iterator_of(self, session: Any, key: tuple[Any, ...]) -> Any:
-        """Return what identifies the epoch that a run takes an element of; None where it takes none."""
-        names = [each for each in key if isinstance(each, str) and each]
-        types = self._needed.setdefault(key, list_needed_types(session.graph, names))
-        session._simplace_epochs += "MakeIterator" in types
-        return (id(session), session._simplace_epochs) if takes_element(types) else None
+    def _kind_of(self, session: Any, key: tuple[Any, ...], run: Run) -> RunKind:
+        """Return what a run does; one that makes an iterator begins an epoch."""
+        kind: RunKind | None = session._simplace_kinds.get(key)
+        if kind is None:
+            kind = session._simplace_kinds[key] = describe_run(session.graph, run)
+        session._simplace_epochs += "MakeIterator" in kind.types
+        return kind
 
     def _extend(self, session: Any, call: Any) -> None:
         """Observe the placement of the whole graph, which TensorFlow does when a session is given new nodes.
