@@ -91,9 +91,11 @@ def _put_item(call: ListCall, memory: ListMemory) -> list[Buffer | None]:
 
 
 def _put_rows(call: ListCall, memory: ListMemory) -> list[Buffer | None]:
-    """Return a list with copies of the rows of a tensor."""
-    made = _take_over(call.inputs.get(0))
-    for item in _split(call.given[1], memory).items:
+    """Return a list with copies of the rows of a tensor; an empty one that was folded is taken to have no others."""
+    made, rows = _take_over(call.inputs.get(0)), _split(call.given[1], memory)
+    if made.length is None and not made.items:
+        made.length = rows.length
+    for item in rows.items:
         _put(made, item, memory)
     return [made]
 

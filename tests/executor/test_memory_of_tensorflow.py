@@ -214,11 +214,88 @@ ORDERED = """
         half = tf.cast(tf.reshape((y - mean) * tf.math.rsqrt(variance + 1e-3), [384, 128]), tf.float16)
         return tf.matmul(half, half, transpose_a=True)
 """
+SLICES = """
+    arguments = tf.random.normal([250, 256]), tf.random.normal([40_000]), tf.random.normal([16, 16, 64])
+
+    @tf.function
+    def step(x, line, cube):
+        odd, even, made = x[::2], x[1::2], tf.sin(line)
+        first, last = made[:20_000], made[20_000:]
+        total = tf.zeros([16, 64])
+        for row in tf.unstack(tf.cos(cube), axis=1):
+            total = tf.tanh(row + total)
+        turned = tf.raw_ops.TensorStridedSliceUpdate(
+            input=tf.tanh(x), begin=[10, 0], end=[60, 256], strides=[1, 1], value=odd[:50])
+        return odd * tf.sin(even), x[::-1], tf.slice(line, [16], [32_000]) + 1.0, first * last, total, turned
+"""
+WORDS = """
+    arguments = (tf.random.uniform([20_000], 0, 1_000, tf.int32),)
+
+    @tf.function
+    def step(x):
+        words = tf.strings.as_string(x)
+        pairs = tf.strings.regex_replace(tf.strings.join([words, words], separator="-"), "1", "2")
+        return tf.strings.to_hash_bucket_fast(pairs, 1_000)
+"""
+SPARSE = """
+    places = tf.where(tf.random.stateless_uniform([300, 300], [1, 2]) < 0.05)
+    arguments = places, tf.random.normal(tf.shape(places)[:1]), tf.random.normal([300, 300])
+
+    @tf.function
+    def step(indices, values, dense):
+        s = tf.SparseTensor(indices, values, [300, 300])
+        joined, scaled, shares = tf.sparse.concat(0, [s, s]), s * dense, tf.sparse.softmax(s)
+        return tf.sparse.reduce_sum(s, 1), joined.values, scaled.values, shares.values
+"""
+COUNTERS = """
+    window = tf.Variable(tf.random.normal([3, 3, 4, 16]))
+    arguments = (
+        tf.random.uniform([5_000], 0, 20_000, tf.int32), tf.random.normal([1, 30_000]),
+        tf.random.normal([4, 40, 40, 2]), tf.random.uniform([4, 40, 40], 0, 2, tf.int32),
+        tf.random.normal([4, 32, 32, 16]),
+    )
+
+    @tf.function
+    def step(ids, chances, logits, labels, images):
+        bins = tf.math.bincount(ids, tf.cast(ids, tf.float32), minlength=20_000, maxlength=20_000)
+        with tf.GradientTape() as tape:
+            tape.watch([logits, images])
+            loss = tf.reduce_mean(tf.nn.sparse_softmax_cross_entropy_with_logits(labels, logits))
+            half, one, zero = tf.cast(images, tf.float16), tf.ones([16]), tf.zeros([16])
+            made, _, _ = tf.compat.v1.nn.fused_batch_norm(half, one, zero)
+            loss += tf.reduce_mean(tf.cast(made, tf.float32) ** 2)
+        grouped = tf.nn.conv2d(images, window, 1, "SAME")
+        return bins, tf.random.categorical(chances, 8), tape.gradient(loss, [logits, images]), grouped
+"""
+ARRAYS = """
+    arguments = (tf.random.normal([512, 64]),)
+
+    @tf.function
+    def step(x):
+        parts = tf.TensorArray(tf.float32, 8).split(tf.tanh(x), [64] * 8)
+        rows = tf.TensorArray(tf.float32, 8).scatter([7, 6, 5, 4, 3, 2, 1, 0], tf.reshape(tf.sin(x), [8, 64, 64]))
+        total = tf.zeros([64, 64])
+        return tf.while_loop(
+            lambda i, t: i < 8, lambda i, t: (i + 1, t + parts.read(i) + rows.read(i)), [0, total])[1]
+"""
+MASKED = """
+    weight = tf.Variable(tf.random.normal([32, 64]))
+    arguments = tf.random.normal([2_000, 32]), tf.range(2_000) % 4 > 0
+
+    @tf.function
+    def step(x, keep):
+        with tf.GradientTape() as tape:
+            loss = tf.reduce_mean((tf.boolean_mask(x, keep) @ weight) ** 2)
+        return tape.gradient(loss, weight)
+"""
 PROGRAMS = {
     "momentum": MOMENTUM, "rows": ROWS, "inference": INFERENCE, "loop": LOOP, "read": READ, "mapped": MAPPED,
-    "branched": BRANCHED, "chosen": CHOSEN, "ordered": ORDERED,
+    "branched": BRANCHED, "chosen": CHOSEN, "ordered": ORDERED, "slices": SLICES, "words": WORDS, "sparse": SPARSE,
+    "counters": COUNTERS, "arrays": ARRAYS, "masked": MASKED,
 }  # fmt: skip
-ANY_ORDER = {"read": 0.15, "mapped": 0.05}  # by so much TensorFlow's own peaks differ, whose order isn't fixed
+NAMELESS = {"sparse"}  # in the log copies that a kernel makes of whole tensors have no kernel's name
+# By so much TensorFlow's own peaks differ, whose order isn't fixed.
+ANY_ORDER = {"read": 0.15, "mapped": 0.05, "counters": 0.15, "sparse": 0.15}
 
 
 @pytest.fixture
@@ -264,6 +341,9 @@ def test_a_step_allocates_what_tensorflow_allocates(name: str, tmp_path: Path, r
     schedule = schedule_placement(placed.placement, inter_op=1, intra_op=1)
     nodes = schedule.estimated.graph.nodes
     found = [(nodes[change.node].name, change.change) for change in schedule.trace.memory if change.change >= SEEN]
+    if name in NAMELESS:
+        found, theirs = [("", size) for _, size in found], Counter(size for _, size in theirs.elements())
+        theirs = Counter({("", size): count for size, count in theirs.items()})
     assert Counter(found) == theirs
     (use,) = schedule.memory
     alive: dict[str, int] = {}
@@ -370,7 +450,7 @@ def test_the_variables_of_what_xla_compiles_are_told_apart(tmp_path: Path) -> No
         assert {WEIGHTS, STATE} < drawn
 
 
-ROWS = """
+READ_BY_ROWS = """
 import tensorflow as tf
 
 table = tf.Variable(tf.ones([1000, 16]))
@@ -389,7 +469,7 @@ step(tf.range(5))
 def test_the_copy_that_an_update_makes_is_of_the_kind_of_its_variable(tmp_path: Path) -> None:
     """What is read by rows is copied before an update."""
     script = tmp_path / "model.py"
-    script.write_text(ROWS)
+    script.write_text(READ_BY_ROWS)
     memory = place(str(script), Settings(machine=Machine(gpus=1))).memory("step")
     (gpu,) = (one for one in memory.to_json()["devices"] if one["device"].endswith("GPU:0"))
     kinds, size = {one["kind"]: one["bytes"] for one in gpu["kinds"]}, 1000 * 16 * 4
