@@ -127,5 +127,6 @@ def test_it_is_what_xla_assigns_to_temporary_buffers(text: str, tmp_path: Path) 
     schedule = schedule_placement(placed.placement)
     ((node, held),) = schedule.estimated.held.items()
     assert sum(tensor.size for tensor in held) == pytest.approx(sum(assigned), rel=0.1)
-    kept, _ = (change for change in schedule.trace.memory if change.slot == SCRATCH and change.change > 0)
+    (kept,) = (change for change in schedule.trace.memory if change.slot == SCRATCH and change.change > 0)
     assert (kept.node, kept.change) == (node, sum(tensor.size for tensor in held))
+    assert {one.node for one in schedule.trace.resident} == {node}  # its variables, and its argument
