@@ -12,8 +12,9 @@ Level = Literal["error", "warning", "note"]
 class StepCost:
     """Record of what a finding costs a step: copies, their known bytes, and seconds by the cost model.
 
-    Without copies, `seconds` is time that a device does not compute. `error` is how far off they are in the mean, as a
-    share; `sources` tells where they come from ("measured", "calibrated", "modelled", "guessed"), most of them first.
+    `unknown` of the copies are of unknown size, and count for nothing but their latency. Without copies, `seconds` is
+    time that a device does not compute. `error` is how far off they are in the mean, as a share; `sources` tells where
+    they come from ("measured", "calibrated", "modelled", "guessed"), most of them first.
     """
 
     copies: int = 0
@@ -21,6 +22,7 @@ class StepCost:
     seconds: float = 0.0
     error: float = 0.0
     sources: tuple[str, ...] = ()
+    unknown: int = 0
 
 
 NO_COST = StepCost()

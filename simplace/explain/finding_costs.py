@@ -36,7 +36,8 @@ class CopyCosts:
         sizes = [copies.sizes[i] or 0 for i in chosen]
         seconds = sum(map(self._estimate, map(copies.__getitem__, chosen)))
         error = self.model.assume_reliability("copy").error if seconds else 0.0
-        return StepCost(len(chosen), sum(sizes), seconds, error, ("guessed",) if error else ())
+        unknown = sum(copies.sizes[i] is None for i in chosen)
+        return StepCost(len(chosen), sum(sizes), seconds, error, ("guessed",) if error else (), unknown)
 
     def of_move(self, homes: Mapping[int, str]) -> StepCost:
         """Return what is saved by having nodes on other devices; less than nothing where that makes more copies.

@@ -8,7 +8,7 @@ from simplace.explain.finding import Finding, StepCost, cite_page
 from simplace.explain.finding_lines import format_finding
 from simplace.explain.placement_findings import is_folded
 from simplace.views.text.cost_sentences import format_uncertain
-from simplace.views.text.quantities import format_bytes, format_count
+from simplace.views.text.quantities import format_count, format_total_bytes
 
 
 def describe_findings(findings: Sequence[Finding]) -> list[str]:
@@ -30,9 +30,13 @@ def describe_cost(cost: StepCost) -> str:
     >>> costs = StepCost(3, 4096, 2e-5, 0.25, ("guessed",)), StepCost(0, 1 << 20), StepCost(seconds=1e-3)
     >>> [describe_cost(cost) for cost in costs]
     ['3 copies, 4 KiB, 20 µs ± 25% (guessed) a step', '1 MiB more to send a step', '1 ms a step']
+    >>> describe_cost(StepCost(2, 8, unknown=1)), describe_cost(StepCost(1, unknown=1))
+    ('2 copies, ≥ 8 B a step', '1 copy, unknown size a step')
     """
     parts = [format_count(cost.copies, "copy")] if cost.copies else []
-    parts += [f"{format_bytes(cost.size)}{'' if cost.copies else ' more to send'}"] if cost.size else []
+    known = [cost.size] if cost.size else []
+    size = format_total_bytes([*known, *[None] * min(cost.unknown, 1)])
+    parts += [f"{size}{'' if cost.copies else ' more to send'}"] if known or cost.unknown else []
     sources = f" ({', '.join(cost.sources)})" if cost.sources else ""
     parts += [format_uncertain(cost.seconds * 1e9, cost.error) + sources] if cost.seconds else []
     return f"{', '.join(parts)} a step" if parts else ""
