@@ -10,7 +10,16 @@ from typing import TYPE_CHECKING, Any, Self
 from simplace.devices.device_set import DeviceSet
 from simplace.errors import AmbiguousNodeError, NodeNotFoundError, ProgramError, SimplaceError, join_choices
 from simplace.graph.dtypes import DataType
-from simplace.graph.op_kinds import ASSIGNMENTS, DATAFLOW_ONLY, IDENTITIES, PLACEHOLDERS, READS, VARIABLES, is_arg
+from simplace.graph.op_kinds import (
+    ASSIGNMENTS,
+    DATAFLOW_ONLY,
+    IDENTITIES,
+    PLACEHOLDERS,
+    READS,
+    TAKING_ELEMENTS,
+    VARIABLES,
+    is_arg,
+)
 from simplace.partition.collective_members import Collective
 from simplace.partition.copies import Communication, find_communication
 from simplace.partition.rewrite_graph import rewrite_placed_graph
@@ -34,7 +43,6 @@ if TYPE_CHECKING:
     from simplace.program.observation import Ending, PythonFact, Unreached
     from simplace.program.placed_graph import PlacedNode
 
-_TAKING = ("IteratorGetNext", "QueueDequeue", "ReaderRead")  # what the names of ops that take an element begin with
 _ASKING = frozenset({"IsVariableInitialized", "VarIsInitializedOp"})
 _DATA = PLACEHOLDERS | {"PlaceholderWithDefault"}
 _INITIALIZER = "initialize_variables"  # how tf.function names the function that lifts initializers out of another
@@ -127,7 +135,7 @@ class Placed:
             return False
         given = (node for node in graph.op_ids if is_arg(graph.ops[node]))
         takes_data = any(graph.out_types[node][0] != DataType.DT_RESOURCE for node in given)
-        return not takes_data and not any(op.startswith(_TAKING) for op in kinds)
+        return not takes_data and not any(op.startswith(TAKING_ELEMENTS) for op in kinds)
 
     def _computes_with_variable(self, node: int) -> bool:
         """Return whether a node takes the value of a variable that hands out references, and does not assign to it."""

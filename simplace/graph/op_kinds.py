@@ -50,6 +50,7 @@ PLACEHOLDERS = frozenset({"Placeholder", "PlaceholderV2"})  # tensorflow/core/gr
 BATCH_DEQUEUES = frozenset(  # what takes as many elements from a queue, or a reader, as it is told
     "QueueDequeueMany QueueDequeueManyV2 QueueDequeueUpTo QueueDequeueUpToV2 ReaderReadUpTo ReaderReadUpToV2".split()
 )
+TAKING_ELEMENTS = ("IteratorGetNext", "QueueDequeue", "ReaderRead")  # what the names of ops that take one begin with
 READS = frozenset({"ReadVariableOp", "ResourceGather", "ResourceGatherNd"})
 ASSIGNMENTS = frozenset({"Assign", "AssignVariableOp"})
 _WRITES = ("ResourceApply", "ResourceSparseApply", "ResourceScatter", "Apply", "SparseApply", "Scatter", "Assign")

@@ -266,6 +266,23 @@ def test_a_session_has_the_sizes_of_its_first_element(write) -> None:
     assert (found["IteratorGetNext"], found["product"], found["length"]) == ((5, 4), (5, 3), (5,))
 
 
+def test_elements_that_a_branch_takes_are_not_asked_for(write) -> None:
+    write("""\
+        import numpy as np
+        import tensorflow.compat.v1 as tf
+        tf.disable_v2_behavior()
+        tf.disable_control_flow_v2()
+        rows = tf.data.Dataset.from_tensor_slices(np.ones([8, 4], "f")).repeat()
+        first, second = (tf.data.make_one_shot_iterator(rows.batch(size)) for size in (2, 3))
+        is_first = tf.placeholder(tf.bool, [])
+        taken = tf.shape(tf.cond(is_first, first.get_next, second.get_next))[0]
+        with tf.Session() as session:
+            assert [session.run(taken, {is_first: each}) for each in (True, False)] == [2, 3]
+    """)
+    (session,) = place_whole_program()
+    assert shapes(session)["IteratorGetNext"] == (-1, 4)
+
+
 def test_what_does_not_fit_leaves_the_sizes_open_and_fails_as_it_would(write) -> None:
     write("""\
         import numpy as np

@@ -15,30 +15,31 @@ from typing import Any
 
 import tensorflow as tf
 
-from simplace.graph.op_kinds import is_write
+from simplace.graph.op_kinds import TAKING_ELEMENTS, is_control_flow, is_write
 from simplace.oracle.child.cut_sessions import make_callable
+from simplace.oracle.child.element_shapes import TAKES
 from simplace.oracle.child.graph_copy import copy_to_cpus, needs_copy
 from simplace.oracle.child.partition_graphs import Run
 from simplace.oracle.child.patches import find_original
-from simplace.oracle.child.session_datasets import tensor_name
+from simplace.oracle.child.session_datasets import list_needed, tensor_name
 from simplace.oracle.child.tf_private import config_pb2
 from simplace.oracle.child.tf_private import pywrap_tf_session as tf_session
 from simplace.oracle.child.tf_private import session as session_module
 from simplace.oracle.child.waiting_ops import has_put, list_called_types, list_run_ops, uses_container
-
-_INPUTS = ("IteratorGetNext", "QueueDequeue", "ReaderRead")  # what the names of ops that take an element begin with
 
 
 @dataclass(frozen=True, slots=True)
 class RunKind:
     """Record of what a run of a session does, which decides how often it is computed.
 
-    `types` are those of the ops that it needs, without functions. `is_step` tells that it takes an element from an
+    `types` are those of the ops that it needs, without functions, `elements` names those that take an element from an
+    iterator each time, whatever branches do. `is_step` tells that it takes an element from an
     iterator, a queue or a reader, and is no producer, which only hands on what it takes: others wait for as many
     elements as they need. `uses_container` tells that runs may wait for each other, by a queue for example.
     """
 
     types: frozenset[str]
+    elements: tuple[str, ...]
     is_step: bool
     uses_container: bool
 
@@ -159,9 +160,16 @@ def describe_run(graph: Any, run: Run) -> RunKind:
     """Return what a run of a graph does."""
     ops = list_run_ops(graph, run)
     types = frozenset(op.type for op in ops)
-    takes_element = any(each.startswith(_INPUTS) for each in types)
+    elements = sorted(op.name for op in ops if op.type == TAKES and not _may_be_dead(op))
+    takes_element = any(each.startswith(TAKING_ELEMENTS) for each in types)
     all_types = types | list_called_types(graph, ops)
-    return RunKind(types, takes_element and not _is_producer(graph, run, all_types), uses_container(all_types))
+    is_step = takes_element and not _is_producer(graph, run, all_types)
+    return RunKind(types, tuple(elements), is_step, uses_container(all_types))
+
+
+def _may_be_dead(op: Any) -> bool:
+    """Return whether it depends on a branch or a loop whether an op runs: what did not run cannot be fetched."""
+    return any(is_control_flow(each.type) for each in list_needed([op]))
 
 
 def _is_producer(graph: Any, run: Run, types: frozenset[str]) -> bool:

@@ -21,7 +21,6 @@ from simplace.oracle.child.cpu_functions import explain_lack, lacks_kernel
 from simplace.oracle.child.cpu_sessions import CpuSessions, RunKind, describe_run, prepare_run
 from simplace.oracle.child.cut_sessions import CutSessions
 from simplace.oracle.child.devices import computes_nothing, describe_devices, describe_remote, session_config
-from simplace.oracle.child.element_shapes import TAKES
 from simplace.oracle.child.error_handlers import find_handlers
 from simplace.oracle.child.failures import code_name
 from simplace.oracle.child.functions import note_graph
@@ -34,7 +33,7 @@ from simplace.oracle.child.tensors import is_object, make_zeros
 from simplace.oracle.child.tf_private import config_pb2, context, op_def_registry
 from simplace.oracle.child.tf_private import pywrap_tf_session as tf_session
 from simplace.oracle.child.tf_private import session as session_module
-from simplace.oracle.child.waiting_ops import list_containers, list_run_ops
+from simplace.oracle.child.waiting_ops import list_containers
 from simplace.oracle.placement_log import PlacementLine
 
 _NAME = "Session.run"
@@ -152,14 +151,14 @@ class SessionRuns:
                 self._prepare(session, names, lambda: prepare(session, feeds, fetches, targets))
                 session._simplace_prepared.add(key)
                 self._place_datasets(session, names, feeds)
-            compute = functools.partial(self._run_on_cpu, session, names, asked)
+            compute = functools.partial(self._run_on_cpu, session, key, asked)
             return self._compute(session, key, names, list(map(tensor_name, fetches)), compute)
 
         return run_observed
 
-    def _run_on_cpu(self, session: Any, names: Run, asked: tuple[Any, ...]) -> Any:
+    def _run_on_cpu(self, session: Any, key: tuple[Any, ...], asked: tuple[Any, ...]) -> Any:
         """Run what the program asks for, and fetch what is taken from iterators too, if its shape is not known yet."""
-        taken = self._list_open_elements(session, names)
+        taken = self._list_open_elements(session, session._simplace_kinds[key])
         if not taken:
             return self._cpu.run(session, *asked)
         options, feeds, fetches, targets, metadata = asked
@@ -169,17 +168,12 @@ class SessionRuns:
         self._note_shapes(session, {op.name: [next(shapes) for _ in op.outputs] for op in taken})
         return result[: len(fetches)]
 
-    def _list_open_elements(self, session: Any, names: Run) -> list[Any]:
-        """List the ops of a run that take elements of iterators whose shapes its graph leaves open, by name."""
+    def _list_open_elements(self, session: Any, kind: RunKind) -> list[Any]:
+        """List the ops of a run that take elements of iterators whose shapes its graph leaves open."""
         traced = self._traced.get(session._simplace_program, {})
-        if not traced:
-            return []
-        found = [
-            op for op in list_run_ops(session.graph, names)
-            if op.type == TAKES and op.name not in session._simplace_fed and is_open({op.name: traced.get(op.name, ())})
-            and not any(is_object(tensor) for tensor in op.outputs)
-        ]  # fmt: skip
-        return sorted(found, key=lambda op: op.name)
+        names = (name for name in kind.elements if name not in session._simplace_fed)
+        found = (session.graph.get_operation_by_name(name) for name in names if is_open({name: traced.get(name, ())}))
+        return [op for op in found if not any(map(is_object, op.outputs))]
 
     def _observe_callable(self, make: Any) -> Any:
         def make_observed(made: Any, session: Any, options: Any) -> None:
