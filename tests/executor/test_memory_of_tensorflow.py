@@ -216,17 +216,29 @@ ORDERED = """
 """
 SLICES = """
     arguments = tf.random.normal([250, 256]), tf.random.normal([40_000]), tf.random.normal([16, 16, 64])
+    after = tf.control_dependencies  # one after the other: of many constants TensorFlow takes any first
 
     @tf.function
     def step(x, line, cube):
-        odd, even, made = x[::2], x[1::2], tf.sin(line)
-        first, last = made[:20_000], made[20_000:]
-        total = tf.zeros([16, 64])
-        for row in tf.unstack(tf.cos(cube), axis=1):
-            total = tf.tanh(row + total)
-        turned = tf.raw_ops.TensorStridedSliceUpdate(
-            input=tf.tanh(x), begin=[10, 0], end=[60, 256], strides=[1, 1], value=odd[:50])
-        return odd * tf.sin(even), x[::-1], tf.slice(line, [16], [32_000]) + 1.0, first * last, total, turned
+        odd = x[::2]
+        with after([odd]):
+            even = tf.sin(x[1::2])
+        with after([even]):
+            turned = x[::-1]
+        with after([turned]):
+            made = tf.sin(line)
+        with after([made]):
+            part = tf.slice(made, [16], [32_000]) + 1.0
+        with after([part]):
+            halves = made[:20_000] * made[20_000:]
+        with after([halves]):
+            total = tf.zeros([16, 64])
+            for row in tf.unstack(tf.cos(cube), axis=1):
+                total = tf.tanh(row + total)
+        with after([total]):
+            updated = tf.raw_ops.TensorStridedSliceUpdate(
+                input=tf.tanh(x), begin=[10, 0], end=[60, 256], strides=[1, 1], value=odd[:50])
+        return odd * even, turned, part, halves, total, updated
 """
 WORDS = """
     arguments = (tf.random.uniform([20_000], 0, 1_000, tf.int32),)
