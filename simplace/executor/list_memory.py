@@ -16,8 +16,6 @@ from simplace.costs.cost_model import Tensor
 from simplace.executor.variable_memory import Buffer
 
 RESERVE = "TensorListReserve"
-_VALUE = {"TensorListPushBack": 1, "TensorListSetItem": 2}  # the number of the input that is put into the list
-_SET = "TensorListSetItem"
 
 
 @dataclass(slots=True, eq=False)
@@ -76,17 +74,25 @@ def compute_list(call: ListCall, memory: ListMemory) -> list[Buffer | None]:
 
 
 def _begin(call: ListCall, memory: ListMemory) -> list[Buffer | None]:
+    return [_begin_list(call)]
+
+
+def _begin_list(call: ListCall) -> ListBuffer:
     """Return the list that is given, or an empty one, with as many elements as it is to have."""
     made = _take_over(call.inputs.get(0))
     made.length = call.length or None  # an array of no elements grows
+    return made
+
+
+def _push(call: ListCall, memory: ListMemory) -> list[Buffer | None]:
+    made = _begin_list(call)
+    _put(made, _use_input(call, 1), memory)
     return [made]
 
 
-def _put_item(call: ListCall, memory: ListMemory) -> list[Buffer | None]:
-    made, given = _take_over(call.inputs.get(0)), call.inputs.get(_VALUE[call.op])
-    if call.op != _SET:
-        made.length = call.length or None
-    _put(made, _use(given if isinstance(given, Buffer) else None), memory)
+def _set(call: ListCall, memory: ListMemory) -> list[Buffer | None]:
+    made = _take_over(call.inputs.get(0))
+    _put(made, _use_input(call, 2), memory)
     return [made]
 
 
@@ -101,14 +107,12 @@ def _put_rows(call: ListCall, memory: ListMemory) -> list[Buffer | None]:
 
 
 def _pop(call: ListCall, memory: ListMemory) -> list[Buffer | None]:
-    made = _take_over(call.inputs.get(0))
-    made.length = call.length or None
+    made = _begin_list(call)
     return [made, made.items.pop() if made.items else memory.allocate(1, call.outputs[1].size)]
 
 
 def _wrap(call: ListCall, memory: ListMemory) -> list[Buffer | None]:
-    items = [call.inputs.get(i) for i in range(len(call.given))]
-    return [_make([_use(item if isinstance(item, Buffer) else None) for item in items], len(items))]
+    return [_make([_use_input(call, i) for i in range(len(call.given))], len(call.given))]
 
 
 def _unwrap(call: ListCall, memory: ListMemory) -> list[Buffer | None]:
@@ -194,6 +198,11 @@ def _use(item: Buffer | None) -> Buffer | None:
     return item
 
 
+def _use_input(call: ListCall, number: int) -> Buffer | None:
+    given = call.inputs.get(number)
+    return _use(given if isinstance(given, Buffer) else None)
+
+
 def _take_over(given: object) -> ListBuffer:
     """Return a list with the items of another, which loses them where nobody else needs it."""
     if not isinstance(given, ListBuffer):
@@ -211,8 +220,8 @@ _RULES: Mapping[str, _Rule] = {
     "EmptyTensorList": _begin,
     RESERVE: _begin,
     "TensorListResize": _begin,
-    "TensorListPushBack": _put_item,
-    _SET: _put_item,
+    "TensorListPushBack": _push,
+    "TensorListSetItem": _set,
     "TensorListPopBack": _pop,
     "TensorListGetItem": _get,
     "TensorListFromTensor": _make_of_rows,

@@ -50,11 +50,10 @@ def shares_memory(op: str, attrs: Mapping[str, Any], given: Tensor, output: Tens
     >>> [shares_memory("Slice", {}, line, part, [(begin,), (16,)]) for begin in (16, 8)]
     [True, False]
     """
-    if (given.dtype, given.size) == (output.dtype, output.size) and op == UNPACK:
-        return True
     if op == UNPACK:
-        rank = max(len(given.shape), 1)
-        return int(attrs.get("axis") or 0) % rank == 0 and is_rows_of(given, output)
+        is_whole = (given.dtype, given.size) == (output.dtype, output.size)
+        is_first = int(attrs.get("axis") or 0) % max(len(given.shape), 1) == 0
+        return is_whole or (is_first and is_rows_of(given, output))
     ranges = _find_ranges(op, attrs, given.shape, numbers)
     if ranges is None:
         is_whole = given.size == output.size if op == STRIDED_SLICE else given.shape == output.shape

@@ -9,7 +9,6 @@ from simplace.costs.cost_model import Tensor
 from simplace.costs.estimate import EstimatedGraph
 from simplace.executor import kernel_memory, kernel_scratch, slice_memory
 from simplace.executor.bfc_allocator import round_up
-from simplace.executor.kernel_scratch import read_constant
 from simplace.executor.list_memory import ListBuffer, ListCall, ListMemory, compute_list, is_about_lists
 from simplace.executor.trace import (
     ARGUMENTS,
@@ -173,7 +172,7 @@ class TraceRecorder:
         op, output = self._graph.nodes[node].op, self._estimated.outputs[node][slot]
         if op not in slice_memory.SLICES or not given:
             return kernel_memory.find_input_handed_on(op, slot, given, output)
-        numbers = [read_constant(self._graph, node, place) for place in range(1, len(given))]
+        numbers = [kernel_scratch.read_constant(self._graph, node, place) for place in range(1, len(given))]
         attrs = self._graph.attrs_of(node)
         return 0 if slice_memory.shares_memory(op, attrs, given[0], output, numbers) else -1
 

@@ -69,10 +69,9 @@ def variables_far(costs: CopyCosts) -> Iterator[VariablesFar]:
 def host_round_trips(placement: Placement) -> list[HostRoundTrip]:
     """Return the ops that the program requests on a CPU and that lie on a path from a GPU to a GPU, by the user's line.
 
-    Those that GPUs have no kernel for, which would be there without a request, too, are findings of their own.
-
-    The GPUs are of the CPU's process (another's CPU is a parameter server's), and what the path ends in computes:
-    results of a function are handed on where it was called.
+    Those that GPUs have no kernel for, which would be there without a request, too, are findings of their own. The GPUs
+    are of the CPU's process (another's CPU is a parameter server's), and what the path ends in computes: results of a
+    function are handed on where it was called.
     """
     graph, devices = placement.graph, placement.devices.by_name
     asked = [

@@ -400,12 +400,10 @@ def _best_candidate(placement: Placement, node: int, decision: Decision, candida
 def _find_lacked(placement: Placement, node: int, device: str) -> str:
     """Return the default device, or else the best type of device, where a node has no kernel for it, "" for none."""
     own_types, default = {kind for kind, _ in placement.groups.own_types[node]}, placement.default
-    wanted = placement.devices.types[0] if default is None else default.type
-    if device == (default.name if default is not None else "") or wanted in own_types:
-        return ""
-    if default is None:
-        return "" if placement.devices.by_name[device].type == wanted else wanted
-    return default.name
+    if default is not None:
+        return "" if device == default.name or default.type in own_types else default.name
+    best = placement.devices.types[0]
+    return "" if placement.devices.by_name[device].type == best or best in own_types else best
 
 
 def _soft_fallback(placement: Placement, node: int, device: str, candidates: Candidates) -> Reason:

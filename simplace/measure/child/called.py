@@ -13,7 +13,7 @@ from simplace.graph.function_names import shown_name
 from simplace.oracle.child import script
 from simplace.oracle.child.patches import patch_method, restore_method
 from simplace.oracle.child.source_lines import SourceLines
-from simplace.oracle.child.tensors import make_zeros
+from simplace.oracle.child.tensors import describe_variable, make_zeros
 from simplace.oracle.child.tf_private import concrete_function, context, server_lib, session
 
 _CALLS = 10  # of one function since the last new one: nothing new is to be expected
@@ -212,13 +212,12 @@ def _take_value(tensor: Any, graph: Any, place: int) -> Any:
         return None
     if tensor.dtype != tf.resource:
         return tensor.numpy()
-    described = getattr(tensor, "_handle_data", None)
-    if described is not None and described.is_set and len(described.shape_and_type) == 1:
-        if not tf.raw_ops.VarIsInitializedOp(resource=tensor):
-            return None
-        dtype = tf.as_dtype(described.shape_and_type[0].dtype)
-        return Variable(tf.raw_ops.ReadVariableOp(resource=tensor, dtype=dtype).numpy())
-    return _take_element(tensor, graph.inputs[place])
+    spec = describe_variable(tensor)
+    if spec is None:
+        return _take_element(tensor, graph.inputs[place])
+    if not tf.raw_ops.VarIsInitializedOp(resource=tensor):
+        return None
+    return Variable(tf.raw_ops.ReadVariableOp(resource=tensor, dtype=spec.dtype).numpy())
 
 
 def _take_element(handle: Any, inner: Any) -> Element | None:

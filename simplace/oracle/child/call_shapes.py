@@ -228,7 +228,7 @@ def _describe(tensor: Any, lists: _Lists) -> Given:
     if _is_list(tensor):
         return lists.get(tensor.name, ANY_LIST)
     data = handle_data_util.get_resource_handle_data(tensor) if tensor.dtype == tf.resource else None
-    return tensor.shape if data is None else read_handle_data(data) or tensor.shape
+    return read_handle_data(data) or tensor.shape
 
 
 def _list_inputs(op: Any, lists: _Lists) -> list[Given]:

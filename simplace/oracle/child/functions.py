@@ -19,7 +19,7 @@ from simplace.oracle.child.output_shapes import infer_output_shapes
 from simplace.oracle.child.patches import patch_method
 from simplace.oracle.child.recorder import Recorder
 from simplace.oracle.child.source_lines import SourceLines
-from simplace.oracle.child.tensors import read_handle_data, read_integers
+from simplace.oracle.child.tensors import describe_variable, read_integers
 from simplace.oracle.child.tf_private import atomic_function, context, function_pb2
 from simplace.oracle.child.waiting_ops import has_put, uses_container
 
@@ -213,7 +213,7 @@ class Functions:
         is_sized = bool(given or elements or self._stacks_open(name))
         if not is_sized and not (values and name in self._open):
             return False
-        arguments = [read_handle_data(getattr(tensor, "_handle_data", None)) or tensor.shape for tensor in inputs]
+        arguments = [describe_variable(tensor) or tensor.shape for tensor in inputs]
         found = self._shapes.infer(name, arguments, elements, {})
         numbered = self._shapes.infer(name, arguments, elements, values) if values and _leave_open(found) else {}
         gives_sizes = bool(numbered) and numbered != found

@@ -9,7 +9,7 @@ import numpy as np
 import tensorflow as tf
 
 from simplace.graph.constant_numbers import Numbers
-from simplace.oracle.child.tensors import read_handle_data
+from simplace.oracle.child.tensors import describe_variable
 from simplace.oracle.child.tf_private import function_def_to_graph
 
 NOT_IMPORTED = (ValueError, tf.errors.OpError)  # raised where shapes do not fit, or an op has been removed
@@ -39,7 +39,7 @@ def infer_output_shapes(
 def _describe_input(node: Any, tensor: Any) -> int | None:
     """Set a placeholder's shape to that of a call's input; return its rows if the function takes any number of them."""
     if tensor.dtype == tf.resource:
-        spec = read_handle_data(getattr(tensor, "_handle_data", None))
+        spec = describe_variable(tensor)
         if spec is not None:
             make_handle(node, spec)
         return None

@@ -54,9 +54,9 @@ def _is_short(shape: Any) -> bool:
     return shape.rank is not None and shape.rank < 2 and int(shape.num_elements()) <= _MOST_READ
 
 
-def describe_variable(handle: Any) -> Any:
-    """Return the type and shape of a variable as a `tf.TensorSpec`, from its handle."""
-    return read_handle_data(handle._handle_data)
+def describe_variable(tensor: Any) -> Any:
+    """Return the type and shape of a variable as a `tf.TensorSpec`, from its handle; None for any other tensor."""
+    return read_handle_data(getattr(tensor, "_handle_data", None))
 
 
 def make_empty_variable(like: Any) -> Any:
@@ -152,7 +152,7 @@ def is_variable(tensor: Any) -> bool:
     """Return whether an input is the handle of a variable: other resources have no shape and type."""
     if getattr(tensor, "dtype", None) != tf.resource:
         return False
-    return read_handle_data(getattr(tensor, "_handle_data", None)) is not None
+    return describe_variable(tensor) is not None
 
 
 def read_handle_data(data: Any) -> Any:
